@@ -1,0 +1,27 @@
+"""Roundsman: autonomous agent loops that always stop.
+
+The public names are loaded on first use, so `import roundsman` costs next to nothing and loads
+neither Google ADK nor pydantic.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "guarded": "roundsman.adk",
+    "loop_until_done": "roundsman.adk",
+    "load_policy": "roundsman.policy",
+    "Policy": "roundsman.policy",
+}
+
+__all__ = ["Policy", "__version__", "guarded", "load_policy", "loop_until_done"]  # noqa: F822
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'roundsman' has no attribute {name!r}")

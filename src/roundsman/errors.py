@@ -1,0 +1,63 @@
+"""Every error Roundsman raises on purpose.
+
+    RoundsmanError                  exit_code
+    ├── UsageError                  2   bad input or usage: one clear line, with the way out
+    │   ├── PolicyError             2   the policy file: file and line
+    │   ├── SourceError             2   telemetry that is missing or cannot be read
+    │   ├── MissingDependency       2   an optional package or a key that is not there
+    │   └── RunNotFound             2   no such run in the journal
+    ├── RefusedToStart              4   a guard that cannot see a path does not start
+    └── LedgerError                 2   the journal cannot be used
+        ├── LeaseHeld               2   another live process owns the run
+        └── JournalDamaged          2   the chain of hashes does not hold
+"""
+
+from __future__ import annotations
+
+
+class RoundsmanError(Exception):
+    """Base of the tree. `exit_code` is what the command line leaves with."""
+
+    exit_code = 1
+
+
+class UsageError(RoundsmanError):
+    """Bad input or usage; the message names the value and the way out."""
+
+    exit_code = 2
+
+
+class PolicyError(UsageError):
+    """A policy that cannot be accepted; the message starts with file and line when there is one."""
+
+
+class SourceError(UsageError):
+    """Telemetry that is missing, empty or unreadable."""
+
+
+class MissingDependency(UsageError):
+    """An optional package, program or key that is needed and absent."""
+
+
+class RunNotFound(UsageError):
+    """The journal holds no run of that id."""
+
+
+class RefusedToStart(RoundsmanError):
+    """The guard found a path it cannot see and does not start."""
+
+    exit_code = 4
+
+
+class LedgerError(RoundsmanError):
+    """The journal cannot be used as asked."""
+
+    exit_code = 2
+
+
+class LeaseHeld(LedgerError):
+    """Another live process owns this run."""
+
+
+class JournalDamaged(LedgerError):
+    """A record's hash does not fit its predecessor's."""
