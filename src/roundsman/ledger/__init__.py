@@ -1,1 +1,19 @@
-""""""
+"""The write-ahead journal: stores, leases, and the run as it happens."""
+
+from __future__ import annotations
+
+from roundsman.ledger.fold import fold, usage_of
+from roundsman.ledger.run import LiveRun, new_run_id
+from roundsman.ledger.store import Record, RunInfo, Store, default_home, open_store
+
+__all__ = [
+    "LiveRun",
+    "Record",
+    "RunInfo",
+    "Store",
+    "default_home",
+    "fold",
+    "new_run_id",
+    "open_store",
+    "usage_of",
+]

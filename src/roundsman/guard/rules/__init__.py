@@ -1,1 +1,95 @@
-""""""
+"""The rules, and which of them a policy asks for. A new rule: one class in one file here, one line
+in `rules_for`, its section in the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from roundsman.guard.decide import Placed, Rule
+from roundsman.guard.rules.agents import AgentDepth, Replans
+from roundsman.guard.rules.budgets import (
+    ActionBudget,
+    DollarBudget,
+    RoundSteps,
+    StepBudget,
+    TokenBudget,
+    WallClock,
+)
+from roundsman.guard.rules.rounds import (
+    AcceptDone,
+    IdleRounds,
+    MaxRounds,
+    ReadableAnswer,
+    RoundTimeout,
+)
+from roundsman.guard.rules.tools import Allowlist, Bound, Clamp, MaxCalls, Repetition
+
+if TYPE_CHECKING:
+    from roundsman.policy import Policy
+
+FRAMEWORK_TOOLS = frozenset(
+    {
+        "transfer_to_agent", "set_model_response", "finish_task", "exit_loop",
+        "adk_request_input", "adk_request_confirmation", "adk_request_credential",
+        "load_artifacts", "task_completed", "stop_streaming", "adk_handle_model_error",
+    }
+)  # fmt: skip
+"""Tools the engine adds by itself; an allowlist that refused them would break transfers and
+structured output."""
+
+
+def rules_for(policy: Policy) -> tuple[Placed, ...]:
+    """The rules this policy asks for, in the order they are looked at (done before idle, rounds
+    before tokens), each in its mode."""
+    rules: list[Rule] = [AcceptDone(policy.loop.accept_done), ReadableAnswer()]
+    loop, run, rnd = policy.loop, policy.run, policy.round
+    if rnd.timeout is not None:
+        rules.append(RoundTimeout(rnd.timeout))
+    if loop.stop_after_idle_rounds is not None:
+        rules.append(IdleRounds(loop.stop_after_idle_rounds))
+    if loop.max_rounds is not None:
+        rules.append(MaxRounds(loop.max_rounds))
+    if run.wall_clock is not None:
+        rules.append(WallClock(run.wall_clock))
+    if rnd.steps is not None:
+        rules.append(RoundSteps(rnd.steps))
+    if run.steps is not None:
+        rules.append(StepBudget(run.steps))
+    if run.tokens is not None:
+        rules.append(TokenBudget(run.tokens, run.accounting == "reserve"))
+    if run.usd is not None:
+        rules.append(DollarBudget(run.usd, not policy.usd_from_preset))
+    rules += _tool_rules(policy)
+    if policy.agents.max_depth is not None or policy.agents.recursion == "refuse":
+        rules.append(AgentDepth(policy.agents.max_depth, policy.agents.recursion))
+    if policy.plan.max_replans is not None:
+        rules.append(Replans(policy.plan.max_replans))
+    modes: Mapping[str, str] = policy.rules
+    placed = (Placed(rule, modes.get(rule.name, "enforce")) for rule in rules)
+    return tuple(p for p in placed if p.mode != "off")
+
+
+def _tool_rules(policy: Policy) -> list[Rule]:
+    tools, rules = policy.tools, list[Rule]()
+    if tools.default == "refuse":
+        rules.append(Allowlist(frozenset(tools.allow), FRAMEWORK_TOOLS))
+    limits = {name: t.max_calls for name, t in tools.allow.items() if t.max_calls is not None}
+    if limits:
+        rules.append(MaxCalls(limits))
+    bounds = {
+        name: {
+            arg: Bound(a.min, a.max, a.on_excess, None if a.allowed is None else tuple(a.allowed))
+            for arg, a in t.args.items()
+        }
+        for name, t in tools.allow.items()
+        if t.args
+    }
+    if bounds:
+        rules.append(Clamp(bounds))
+    if policy.run.actions is not None:
+        rules.append(ActionBudget(policy.run.actions))
+    rep = policy.repetition
+    if rep.mode != "off":
+        rules.append(Repetition(rep.mode, rep.window, rep.limit))
+    return rules

@@ -1,0 +1,212 @@
+"""The account: what a run tree has spent and seen, and nothing but the fold of its journal.
+
+`apply(account, event)` is pure and takes constant time a record: what it keeps of the past is
+bounded (the last ten calls, one counter a tool, one share an agent).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from roundsman.guard import events as ev
+
+RECENT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one agent charged."""
+
+    steps: int = 0
+    actions: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A finished action as the repetition rules see it."""
+
+    call: str
+    result: str
+    effect: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Why the run has to end. Sticky: once set it stays."""
+
+    reason: str
+    rule: str = ""
+    layer: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
+    is in `reserved` ({step id: (tokens, dollars)}). `active` is seconds of wall clock without
+    the time no process was working."""
+
+    run_id: str = ""
+    policy: str = ""
+    rounds: int = 0
+    idle: int = 0
+    held: int = 0
+    steps: int = 0
+    actions: int = 0
+    tokens: int = 0
+    tokens_estimated: int = 0
+    usd: float = 0.0
+    round_steps: int = 0
+    round_cut: str = ""
+    replans: int = 0
+    active: float = 0.0
+    last_at: float | None = None
+    reserved: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    open_actions: Mapping[str, str] = field(default_factory=dict)
+    by_tool: Mapping[str, int] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    recent: tuple[Call, ...] = ()
+    repeats_blocked: int = 0
+    stopped: Stopped | None = None
+    ended: bool = False
+
+    @property
+    def reserved_tokens(self) -> int:
+        """Tokens promised to calls in flight."""
+        return sum(t for t, _ in self.reserved.values())
+
+    @property
+    def reserved_usd(self) -> float:
+        """Dollars promised to calls in flight."""
+        return sum(u for _, u in self.reserved.values())
+
+
+def _with(mapping: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    return {**mapping, key: value}
+
+
+def _without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {k: v for k, v in mapping.items() if k != key}
+
+
+def _run_begins(a: Account, e: ev.RunBegins) -> Account:
+    return replace(a, run_id=e.run_id, policy=e.policy)
+
+
+def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
+    """Calls that were in flight when the process died are charged what was reserved for them."""
+    tokens = a.reserved_tokens
+    return replace(
+        a,
+        last_at=e.at,
+        tokens=a.tokens + tokens,
+        tokens_estimated=a.tokens_estimated + tokens,
+        usd=a.usd + a.reserved_usd,
+        reserved={},
+        open_actions={},
+    )
+
+
+def _run_ends(a: Account, e: ev.RunEnds) -> Account:
+    return replace(a, ended=True, stopped=Stopped(e.reason, e.rule, e.layer, e.detail))
+
+
+def _round_begins(a: Account, e: ev.RoundBegins) -> Account:
+    return replace(a, rounds=e.index, round_steps=0, round_cut="")
+
+
+def _round_ends(a: Account, e: ev.RoundEnds) -> Account:
+    return replace(a, idle=0 if e.new else a.idle + 1, held=e.held)
+
+
+def _step_begins(a: Account, e: ev.StepBegins) -> Account:
+    share = a.shares.get(e.agent, Share())
+    return replace(
+        a,
+        steps=a.steps + 1,
+        round_steps=a.round_steps + 1,
+        reserved=_with(a.reserved, e.id, (e.reserved_tokens, e.reserved_usd)),
+        shares=_with(a.shares, e.agent, replace(share, steps=share.steps + 1)),
+    )
+
+
+def _step_ends(a: Account, e: ev.StepEnds) -> Account:
+    share = a.shares.get(e.agent, Share())
+    return replace(
+        a,
+        tokens=a.tokens + e.tokens,
+        tokens_estimated=a.tokens_estimated + (e.tokens if e.estimated else 0),
+        usd=a.usd + e.usd,
+        reserved=_without(a.reserved, e.id),
+        shares=_with(a.shares, e.agent, replace(share, tokens=share.tokens + e.tokens)),
+    )
+
+
+def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
+    share = a.shares.get(e.agent, Share())
+    return replace(
+        a,
+        actions=a.actions + 1,
+        by_tool=_with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) + 1),
+        open_actions=_with(a.open_actions, e.id, e.tool),
+        shares=_with(a.shares, e.agent, replace(share, actions=share.actions + 1)),
+    )
+
+
+def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
+    call = Call(e.call, e.print, e.effect, e.status)
+    return replace(
+        a,
+        open_actions=_without(a.open_actions, e.id),
+        recent=(*a.recent, call)[-RECENT:],
+    )
+
+
+def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
+    return replace(a, replans=a.replans + 1)
+
+
+def _ruled(a: Account, e: ev.Ruled) -> Account:
+    if not e.applied:
+        return a
+    if e.verdict == "stop" and a.stopped is None:
+        return replace(a, stopped=Stopped(e.stop, e.rule, e.layer, e.reason))
+    if e.verdict == "cut":
+        return replace(a, round_cut=e.reason)
+    if e.verdict == "refuse" and e.rule == "repetition":
+        return replace(a, repeats_blocked=a.repeats_blocked + 1)
+    return a
+
+
+def _nothing(a: Account, e: ev.Event) -> Account:
+    return a
+
+
+_FOLD: dict[str, Callable[[Account, Any], Account]] = {
+    ev.RunBegins.kind: _run_begins,
+    ev.RunResumes.kind: _run_resumes,
+    ev.RunEnds.kind: _run_ends,
+    ev.RoundBegins.kind: _round_begins,
+    ev.RoundEnds.kind: _round_ends,
+    ev.StepBegins.kind: _step_begins,
+    ev.StepEnds.kind: _step_ends,
+    ev.ActionBegins.kind: _action_begins,
+    ev.ActionEnds.kind: _action_ends,
+    ev.AgentEnters.kind: _nothing,
+    ev.PlanRevised.kind: _plan_revised,
+    ev.Ruled.kind: _ruled,
+}
+
+
+def apply(account: Account, event: ev.Event) -> Account:
+    """The account after this record."""
+    if account.last_at is not None and event.kind != ev.RunResumes.kind:
+        passed = max(0.0, event.at - account.last_at)
+        account = replace(account, active=account.active + passed, last_at=event.at)
+    elif account.last_at is None:
+        account = replace(account, last_at=event.at)
+    return _FOLD[event.kind](account, event)

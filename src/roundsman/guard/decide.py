@@ -1,0 +1,100 @@
+"""Judge an event: every rule looks, nothing changes, the strictest verdict wins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+from roundsman.guard import events as ev
+from roundsman.guard.account import Account
+from roundsman.guard.verdicts import ALLOW, Kind, Verdict
+
+
+class Rule(Protocol):
+    """One rule: a small class in one file. It looks at the event kinds in `watches` and answers
+    None when it has nothing to say. It must not change or read anything but its arguments."""
+
+    name: ClassVar[str]
+    layer: ClassVar[str]
+    watches: ClassVar[frozenset[str]]
+
+    def judge(self, account: Account, event: ev.Event) -> Verdict | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A rule as the policy places it: mode is `shadow` (recorded, not applied) or `enforce`."""
+
+    rule: Rule
+    mode: str = "enforce"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict that holds, and every non-Allow verdict with whether it was applied."""
+
+    verdict: Verdict
+    said: tuple[tuple[Verdict, bool], ...] = ()
+
+
+_PROPOSALS = frozenset({"round_begins", "step_begins", "action_begins", "agent_enters"})
+
+
+def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgement:
+    """Judge `event` against `account`.
+
+    A stopped account stops every proposal. A rule that raises refuses, and says so. Amendments
+    compose (each rule sees the event as the rules before it left it) and an amended event is
+    judged once more, so that no amendment slips past a rule that came earlier.
+    """
+    if account.stopped is not None and event.kind in _PROPOSALS:
+        s = account.stopped
+        v = Verdict(Kind.STOP, s.rule, s.layer, s.detail or "the run was stopped", s.reason)
+        return Judgement(v)
+    verdict, said, current = _pass(rules, account, event)
+    if current is not event and verdict.kind <= Kind.AMEND:
+        again, more, last = _pass(rules, account, current)
+        said += [m for m in more if m[0].kind > Kind.AMEND or m[0].event is not None]
+        current = last
+        if again.kind > Kind.AMEND:
+            verdict = again
+    if verdict.kind <= Kind.AMEND and current is not event:
+        amends = [v for v, on in said if on and v.kind is Kind.AMEND]
+        verdict = replace(
+            amends[-1],
+            event=current,
+            changes=tuple(c for v in amends for c in v.changes),
+        )
+    return Judgement(verdict, tuple(said))
+
+
+def _pass(
+    rules: Sequence[Placed], account: Account, event: ev.Event
+) -> tuple[Verdict, list[tuple[Verdict, bool]], ev.Event]:
+    worst, said, current = ALLOW, [], event
+    for placed in rules:
+        if event.kind not in placed.rule.watches:
+            continue
+        try:
+            verdict = placed.rule.judge(account, current)
+        except (
+            Exception
+        ) as error:  # a rule is a user's code too: it fails closed, whatever it raises
+            verdict = Verdict(
+                Kind.REFUSE,
+                placed.rule.name,
+                placed.rule.layer,
+                f"the rule raised {type(error).__name__}: {error}",
+            )
+        if verdict is None or verdict.kind is Kind.ALLOW:
+            continue
+        applied = placed.mode == "enforce"
+        said.append((verdict, applied))
+        if not applied:
+            continue
+        if verdict.kind is Kind.AMEND and verdict.event is not None:
+            current = verdict.event
+        if verdict.kind > worst.kind:
+            worst = verdict
+    return worst, said, current

@@ -1,0 +1,196 @@
+"""What happens in a run, one small class each.
+
+A `*Begins` event is a proposal until a verdict lets it through; appended to the journal it is the
+intent. A `*Ends` event is the outcome. `Ruled` is a verdict that was not Allow. Times are seconds
+since the epoch and are handed in: nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events; `kind` is its name in the journal, `at` seconds since the epoch."""
+
+    kind: ClassVar[str] = "event"
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBegins(Event):
+    """A run tree starts; `policy` is the policy's digest."""
+
+    kind: ClassVar[str] = "run_begins"
+    run_id: str = ""
+    policy: str = ""
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumes(Event):
+    """A later process goes on with the run; the time between does not count as wall clock."""
+
+    kind: ClassVar[str] = "run_resumes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnds(Event):
+    """The run is over, for this stop reason."""
+
+    kind: ClassVar[str] = "run_ends"
+    reason: str = "done"
+    rule: str = ""
+    layer: str = "loop"
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundBegins(Event):
+    """The outer loop is about to begin round `index` (from 1)."""
+
+    kind: ClassVar[str] = "round_begins"
+    index: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundEnds(Event):
+    """A round came back with `new` findings out of those it claimed; `held` counts all so far."""
+
+    kind: ClassVar[str] = "round_ends"
+    index: int = 1
+    new: int = 0
+    held: int = 0
+    done: bool = False
+    readable: bool = True
+    timed_out: bool = False
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBegins(Event):
+    """A model call is about to run. Tokens: estimate of the prompt, most output asked for
+    (None: no limit asked), and what is reserved. `usd` is the reservation in dollars; `prices`
+    are dollars per million tokens (input, output), None when unknown."""
+
+    kind: ClassVar[str] = "step_begins"
+    id: str = ""
+    agent: str = ""
+    model: str = ""
+    request: str = ""
+    prompt_tokens: int = 0
+    max_output_tokens: int | None = None
+    reserved_tokens: int = 0
+    reserved_usd: float = 0.0
+    prices: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEnds(Event):
+    """A final reply: usage of the whole call; `estimated` when the model reported none."""
+
+    kind: ClassVar[str] = "step_ends"
+    id: str = ""
+    agent: str = ""
+    tokens: int = 0
+    usd: float = 0.0
+    estimated: bool = False
+    error: str = ""
+    reply: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionBegins(Event):
+    """A tool call is about to run with these arguments."""
+
+    kind: ClassVar[str] = "action_begins"
+    id: str = ""
+    tool: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    agent: str = ""
+    effect: str = "write"
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionEnds(Event):
+    """A tool answered. `status` is ok, empty, error, blocked or unknown; `print` is the digest of
+    the result with volatile digits masked."""
+
+    kind: ClassVar[str] = "action_ends"
+    id: str = ""
+    tool: str = ""
+    status: str = "ok"
+    call: str = ""
+    print: str = ""
+    effect: str = "write"
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEnters(Event):
+    """An agent starts below the agents in `chain` (outermost first)."""
+
+    kind: ClassVar[str] = "agent_enters"
+    agent: str = ""
+    chain: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRevised(Event):
+    """The agent throws its plan away and makes another, having failed with these."""
+
+    kind: ClassVar[str] = "plan_revised"
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruled(Event):
+    """A verdict that was not Allow, as recorded. `applied` is False for a shadow rule."""
+
+    kind: ClassVar[str] = "ruled"
+    verdict: str = ""
+    rule: str = ""
+    layer: str = ""
+    reason: str = ""
+    stop: str = ""
+    subject: str = ""
+    subject_id: str = ""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    changes: tuple[Mapping[str, Any], ...] = ()
+    applied: bool = True
+
+
+KINDS: dict[str, type[Event]] = {
+    c.kind: c
+    for c in (
+        RunBegins, RunResumes, RunEnds, RoundBegins, RoundEnds, StepBegins, StepEnds,
+        ActionBegins, ActionEnds, AgentEnters, PlanRevised, Ruled,
+    )
+}  # fmt: skip
+
+
+def to_body(event: Event) -> dict[str, Any]:
+    """The event as plain data, without its kind and time (columns of their own)."""
+    body = asdict(event)
+    del body["at"]
+    return body
+
+
+def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:
+    """The event a record holds. Lists become tuples again where the class says so.
+
+    Raises:
+        KeyError: a kind this version does not know.
+    """
+    cls = KINDS[kind]
+    tuples = {"chain", "failures", "changes", "prices"}
+    known = {
+        k: tuple(v) if k in tuples and isinstance(v, list) else v
+        for k, v in body.items()
+        if k in cls.__dataclass_fields__
+    }
+    return cls(at=at, **known)

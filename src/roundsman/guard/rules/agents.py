@@ -1,0 +1,51 @@
+"""Model layer: agents that call agents, and plans rewritten for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from roundsman.guard.account import Account
+from roundsman.guard.events import AgentEnters, Event, PlanRevised
+from roundsman.guard.verdicts import Kind, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDepth:
+    """How deep agents may call agents, and that none is entered twice in one chain."""
+
+    max_depth: int | None
+    recursion: str
+    name: ClassVar[str] = "agents"
+    layer: ClassVar[str] = "model"
+    watches: ClassVar[frozenset[str]] = frozenset({AgentEnters.kind})
+
+    def judge(self, account: Account, event: Event) -> Verdict | None:
+        assert isinstance(event, AgentEnters)
+        chain = " > ".join((*event.chain, event.agent))
+        if self.recursion == "refuse" and event.agent in event.chain:
+            why = f"agent {event.agent!r} is already in the chain {chain}"
+            return Verdict(Kind.REFUSE, self.name, self.layer, why)
+        if self.max_depth is not None and len(event.chain) + 1 > self.max_depth:
+            why = f"the chain {chain} is deeper than {self.max_depth}"
+            return Verdict(Kind.REFUSE, self.name, self.layer, why)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Replans:
+    """Most revisions of a plan; after that the agent finishes with what it has."""
+
+    limit: int
+    name: ClassVar[str] = "plan"
+    layer: ClassVar[str] = "loop"
+    watches: ClassVar[frozenset[str]] = frozenset({PlanRevised.kind})
+
+    def judge(self, account: Account, event: Event) -> Verdict | None:
+        if account.replans < self.limit:
+            return None
+        why = (
+            f"the plan was revised {account.replans} of {self.limit} times; finish with what is "
+            "done and name what is not"
+        )
+        return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"limit": self.limit})

@@ -1,0 +1,265 @@
+"""The SQLite store: every run's journal in one file.
+
+Append-only, one chain of hashes a run. Write-ahead log: a commit survives the death of the process
+(`synchronous=NORMAL`); with `durability="power"` also the loss of power (`FULL`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from roundsman.errors import JournalDamaged, LedgerError, RunNotFound
+from roundsman.ledger.lease import lease_state
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+create table if not exists runs(
+  run_id text primary key, started real not null, question text not null default '',
+  policy text not null default '', model text not null default '', status text not null,
+  ended real, rounds integer not null default 0, usage text not null default '{}', report text);
+create table if not exists records(
+  run_id text not null, seq integer not null, kind text not null, at real not null,
+  body text not null, hash text not null, primary key(run_id, seq)) without rowid;
+create table if not exists leases(
+  run_id text primary key, holder text not null, pid integer not null, host text not null,
+  since real not null, beat real not null);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a journal; `hash` covers the previous record's hash."""
+
+    seq: int
+    kind: str
+    at: float
+    body: dict[str, Any]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A run as `runs list` shows it; `started` in seconds since the epoch."""
+
+    run_id: str
+    status: str
+    started: float
+    question: str
+    rounds: int
+    usage: dict[str, Any] = field(default_factory=dict)
+
+
+def default_home() -> Path:
+    """`$ROUNDSMAN_HOME`, else `~/.local/state/roundsman`."""
+    given = os.environ.get("ROUNDSMAN_HOME")
+    return Path(given).expanduser() if given else Path.home() / ".local" / "state" / "roundsman"
+
+
+def chain(previous: str, kind: str, at: float, body: str) -> str:
+    """The hash of a record, covering its predecessor's."""
+    return sha256(
+        f"{previous}\n{kind}\n{at!r}\n{body}".encode("utf-8", "surrogatepass")
+    ).hexdigest()
+
+
+class Store:
+    """Journals of all runs. One connection; use from one thread at a time.
+
+    Raises:
+        LedgerError: the folder is not writable, the file is no journal or is of a newer version.
+    """
+
+    def __init__(self, path: Path, durability: str = "process") -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
+            self._db.execute("pragma journal_mode=wal")
+            level = "full" if durability == "power" else "normal"
+            self._db.execute(f"pragma synchronous={level}")
+            self._check_version()
+            self._db.executescript(_SCHEMA)
+            self._db.execute(f"pragma user_version={SCHEMA_VERSION}")
+            self._db.commit()
+        except (OSError, sqlite3.Error) as error:
+            raise LedgerError(
+                f"the journal {path} cannot be opened: {error}; set ROUNDSMAN_HOME to a folder "
+                "that can be written"
+            ) from error
+
+    def _check_version(self) -> None:
+        (version,) = self._db.execute("pragma user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise LedgerError(
+                f"the journal {self.path} is of version {version}, this Roundsman reads "
+                f"{SCHEMA_VERSION}; update Roundsman or set ROUNDSMAN_HOME to another folder"
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise LedgerError(f"the journal {self.path} cannot be written: {error}") from error
+
+    def begin(self, run_id: str, started: float, question: str, policy: str, model: str) -> None:
+        """Enter a new run.
+
+        Raises:
+            LedgerError: the id is taken.
+        """
+        with self._errors():
+            self._db.execute(
+                "insert into runs(run_id, started, question, policy, model, status) "
+                "values(?,?,?,?,?,'running')",
+                (run_id, started, _clean(question), policy, model),
+            )
+            self._db.commit()
+
+    def append(self, run_id: str, seq: int, kind: str, at: float, body: str, digest: str) -> None:
+        """Append a record; durable with the next `commit`."""
+        with self._errors():
+            self._db.execute(
+                "insert into records values(?,?,?,?,?,?)", (run_id, seq, kind, at, body, digest)
+            )
+
+    def commit(self) -> None:
+        """Make everything appended so far durable."""
+        with self._errors():
+            self._db.commit()
+
+    def finish(self, run_id: str, status: str, rounds: int, usage: dict[str, Any]) -> None:
+        """Note how the run stands; `status` is running, waiting, interrupted, done or stopped."""
+        with self._errors():
+            self._db.execute(
+                "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
+                (status, time.time(), rounds, json.dumps(usage), run_id),
+            )
+            self._db.commit()
+
+    def save_report(self, run_id: str, report: dict[str, Any]) -> None:
+        """Keep the report beside the journal."""
+        with self._errors():
+            self._db.execute(
+                "update runs set report=? where run_id=?",
+                (_clean(json.dumps(report, default=str)), run_id),
+            )
+            self._db.commit()
+
+    def runs(self) -> list[RunInfo]:
+        """All runs, newest first. Unfinished without a live lease is `interrupted`."""
+        rows = self._db.execute(
+            "select run_id, status, started, question, rounds, usage from runs "
+            "order by started desc, rowid desc"
+        ).fetchall()
+        return [self._info(row) for row in rows]
+
+    def _info(self, row: tuple[Any, ...]) -> RunInfo:
+        run_id, status, started, question, rounds, usage = row
+        if status == "running":
+            lease = self._db.execute(
+                "select pid, host, beat from leases where run_id=?", (run_id,)
+            ).fetchone()
+            status = "running" if lease and lease_state(*lease) == "live" else "interrupted"
+            usage, rounds = self._counted(run_id)
+            return RunInfo(run_id, status, started, question, rounds, usage)
+        return RunInfo(run_id, status, started, question, rounds, json.loads(usage))
+
+    def _counted(self, run_id: str) -> tuple[dict[str, Any], int]:
+        from roundsman.ledger.fold import fold, usage_of
+
+        account = fold(self.records(run_id))
+        return usage_of(account), account.rounds
+
+    def info(self, run_id: str) -> RunInfo:
+        """One run.
+
+        Raises:
+            RunNotFound: there is none of that id.
+        """
+        row = self._db.execute(
+            "select run_id, status, started, question, rounds, usage from runs where run_id=?",
+            (run_id,),
+        ).fetchone()
+        if row is None:
+            raise RunNotFound(f"no run {run_id!r} in {self.path}; see: roundsman runs list")
+        return self._info(row)
+
+    def records(self, run_id: str) -> list[Record]:
+        """The journal of a run, oldest first."""
+        rows = self._db.execute(
+            "select seq, kind, at, body, hash from records where run_id=? order by seq", (run_id,)
+        )
+        return [Record(s, k, at, json.loads(b), h) for s, k, at, b, h in rows]
+
+    def report(self, run_id: str) -> dict[str, Any] | None:
+        """The saved report, or None when the run left none."""
+        row = self._db.execute("select report from runs where run_id=?", (run_id,)).fetchone()
+        if row is None:
+            raise RunNotFound(f"no run {run_id!r} in {self.path}; see: roundsman runs list")
+        return json.loads(row[0]) if row[0] else None
+
+    def verify(self, run_id: str) -> None:
+        """Follow the chain of hashes.
+
+        Raises:
+            JournalDamaged: naming the first record that does not fit.
+        """
+        previous, expected = "", 1
+        for seq, kind, at, body, digest in self._db.execute(
+            "select seq, kind, at, body, hash from records where run_id=? order by seq", (run_id,)
+        ):
+            if seq != expected or chain(previous, kind, at, body) != digest:
+                raise JournalDamaged(
+                    f"run {run_id}: record {seq} ({kind}) does not fit the chain; the records "
+                    f"before it are whole"
+                )
+            previous, expected = digest, expected + 1
+
+    def delete(self, run_id: str) -> None:
+        """Forget a run and its journal.
+
+        Raises:
+            RunNotFound: there is none of that id.
+        """
+        info = self.info(run_id)
+        if info.status == "running":
+            raise LedgerError(f"run {run_id} is running; stop it first (Ctrl-C in its terminal)")
+        with self._errors():
+            for table in ("records", "leases", "runs"):
+                self._db.execute(f"delete from {table} where run_id=?", (run_id,))
+            self._db.commit()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For the lease, which lives in the same file."""
+        return self._db
+
+    def close(self) -> None:
+        """Commit and close."""
+        with self._errors():
+            self._db.commit()
+            self._db.close()
+
+
+def _clean(text: str) -> str:
+    """SQLite stores UTF-8: a lone surrogate (from a broken log line) becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def open_store(home: Path | None = None, durability: str = "process") -> Store:
+    """The store under `home` (default: `default_home()`).
+
+    Raises:
+        LedgerError: it cannot be opened.
+    """
+    return Store((home or default_home()) / "runs.sqlite", durability)
