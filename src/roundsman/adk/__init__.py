@@ -1,1 +1,34 @@
-""""""
+"""The binding to Google ADK. Everything here is loaded on first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_LAZY = {
+    "guarded": "roundsman.adk.app",
+    "plugin_of": "roundsman.adk.app",
+    "GuardPlugin": "roundsman.adk.plugin",
+    "loop_until_done": "roundsman.adk.loop_node",
+    "ScriptedModel": "roundsman.adk.scripted",
+    "call": "roundsman.adk.scripted",
+    "current_action_id": "roundsman.adk.current",
+    "current_run": "roundsman.adk.current",
+}
+
+__all__ = [
+    "GuardPlugin",
+    "ScriptedModel",
+    "call",
+    "current_action_id",
+    "current_run",
+    "guarded",
+    "loop_until_done",
+    "plugin_of",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'roundsman.adk' has no attribute {name!r}")

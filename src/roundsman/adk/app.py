@@ -1,0 +1,81 @@
+"""`guarded(app, policy)`: three lines and the app is bounded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.apps import App
+
+from roundsman.adk.audit import models, refuse_gaps
+from roundsman.adk.model import PRICES, guard_model, guard_registry
+from roundsman.adk.nodes import guard_node
+from roundsman.adk.plugin import GuardPlugin
+from roundsman.guard import rules_for
+from roundsman.ledger import LiveRun, Store, open_store
+from roundsman.policy import Policy, load_policy
+from roundsman.policy.prices import price_of
+
+
+def guarded(
+    app: App | Any,
+    policy: Policy | str | Path = "default",
+    *,
+    store: Store | None = None,
+    home: Path | None = None,
+) -> App:
+    """The app, with every model, tool and agent under one policy and one account a run.
+
+    Args:
+        app: an ADK `App`, or a root agent (an app of its name is made around it).
+        policy: a loaded policy, a preset's name or a file.
+        store: where runs are written; by default the store under `home` or `$ROUNDSMAN_HOME`,
+            opened when the first run begins.
+
+    Raises:
+        RefusedToStart: a path the guard cannot see and the policy does not name.
+        PolicyError: the policy cannot be accepted.
+    """
+    policy = policy if isinstance(policy, Policy) else load_policy(policy)
+    if not isinstance(app, App):
+        app = App(name=app.name, root_agent=app)
+    refuse_gaps(app.root_agent, frozenset(e.path for e in policy.exceptions))
+    guard_registry()
+    for model in models(app.root_agent):
+        guard_model(model)
+    PRICES[policy.digest] = lambda name: _prices(name, policy)
+    opener = _Opener(policy, store, home)
+    effects = {name: tool.effect for name, tool in policy.tools.allow.items()}
+    plugin = GuardPlugin(opener, effects)
+    first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]
+    rest = [p for p in app.plugins if p not in first]
+    app.plugins = [*first, plugin, *rest]
+    if not isinstance(app.root_agent, BaseAgent):
+        guard_node(app.root_agent, plugin)
+    return app
+
+
+def plugin_of(app: App) -> GuardPlugin:
+    """The guard of a guarded app."""
+    return next(p for p in app.plugins if isinstance(p, GuardPlugin))
+
+
+def _prices(name: str, policy: Policy) -> tuple[float, float] | None:
+    price = price_of(name, policy)
+    return None if price is None else (price.input_per_million, price.output_per_million)
+
+
+class _Opener:
+    """Opens the store when the first run begins, not before: importing an app writes nothing."""
+
+    def __init__(self, policy: Policy, store: Store | None, home: Path | None) -> None:
+        self._policy, self._store, self._home = policy, store, home
+        self._rules = rules_for(policy)
+
+    def __call__(self, invocation: str, question: str) -> LiveRun:
+        if self._store is None:
+            self._store = open_store(self._home)
+        return LiveRun.start(
+            self._store, self._rules, policy=self._policy.digest, question=question
+        )

@@ -1,0 +1,154 @@
+"""`loop_until_done`: rounds of an agent as one workflow node, bounded by the policy.
+
+The node emits nothing before its final output (an event of its own would make the engine take it
+for finished after a crash), and drops a finished round's events from the session in memory, which
+keeps the cost of a round flat; storage keeps them all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from google.adk.agents.context import Context
+from google.adk.workflow import NodeTimeoutError, node
+
+from roundsman.adk.current import bound, current_run
+from roundsman.errors import RefusedToStart
+from roundsman.guard import Kind
+from roundsman.guard.events import ActionEnds, Event, RoundBegins, RoundEnds
+from roundsman.ledger import LiveRun
+from roundsman.loop import UNREADABLE, Answer, Held, read_answer, round_prompt
+from roundsman.policy import Policy
+
+Prompt = Callable[[str, int, Any], str]
+
+
+def loop_until_done(
+    agent: Any, policy: Policy, *, name: str = "investigate", prompt: Prompt = round_prompt
+) -> Any:
+    """A workflow node that runs rounds of `agent` until the policy says stop.
+
+    Args:
+        agent: an ADK agent whose final answer is `{"findings": [...], "done": bool}`.
+        policy: bounds of the loop; the same that guards the app.
+        name: the node's name.
+        prompt: text of a round from (question, number of the round, findings held).
+
+    Returns:
+        A node whose output is `{"findings": [...], "unsupported": [...], "rounds": int,
+        "stop": {...}}`. Put it in a `Workflow` and give the app to `guarded`.
+    """
+    agent.timeout = policy.round.timeout
+
+    @node(name=name, rerun_on_resume=True)
+    async def investigate(ctx: Context, node_input: Any) -> Any:
+        run = current_run()
+        if run is None:
+            raise RefusedToStart(
+                f"{name} has no account: give its app to roundsman.guarded(app, policy) first"
+            )
+        with bound(run):
+            return await _rounds(ctx, run, agent, policy, _question(node_input), prompt)
+
+    investigate.__dict__["roundsman_agent"] = agent
+    return investigate
+
+
+async def _rounds(
+    ctx: Any, run: LiveRun, agent: Any, policy: Policy, question: str, prompt: Prompt
+) -> dict[str, Any]:
+    held = Held(policy.loop.progress)
+    results = _Results(run)
+    index = 0
+    while True:
+        index += 1
+        verdict, _ = run.propose(RoundBegins(index=index))
+        if verdict.kind > Kind.AMEND:
+            run.stop(verdict.stop or "aborted", verdict.reason, verdict.rule, verdict.layer)
+            break
+        run_id = f"round-{index}"
+        answer, timed_out = await _one(ctx, agent, prompt(question, index, held.held), run_id)
+        _prune(ctx, agent.name, run_id)
+        if run.account.stopped is not None:
+            held.take(answer.claims, index, results.texts)
+            run.write(_ended(index, 0, held, answer, timed_out))
+            break
+        new = held.take(answer.claims, index, results.texts)
+        verdict = run.settle(_ended(index, new, held, answer, timed_out), durable=True)
+        if verdict.kind is Kind.STOP:
+            break
+    stopped = run.account.stopped
+    stop = {} if stopped is None else {"reason": stopped.reason, "detail": stopped.detail}
+    return {
+        "findings": [f.to_json() for f in held.held],
+        "unsupported": [f.to_json() for f in held.unsupported],
+        "rounds": run.account.rounds,
+        "stop": stop,
+    }
+
+
+async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, bool]:
+    """One round: (answer, whether it hung). An error that is not a time-out passes through."""
+    from google.adk.workflow._errors import DynamicNodeFailError
+
+    try:
+        output = await ctx.run_node(agent, node_input=prompt, run_id=run_id)
+    except NodeTimeoutError:
+        return UNREADABLE, True
+    except DynamicNodeFailError as failure:
+        if isinstance(failure.error, NodeTimeoutError):
+            return UNREADABLE, True
+        raise
+    return (UNREADABLE if output is None else read_answer(output)), False
+
+
+def _ended(index: int, new: int, held: Held, answer: Answer, timed_out: bool) -> RoundEnds:
+    return RoundEnds(
+        index=index,
+        new=new,
+        held=len(held.held),
+        done=answer.done,
+        readable=answer.readable,
+        timed_out=timed_out,
+        answer={
+            "findings": [
+                {"statement": c.statement, "evidence": list(c.evidence), **c.extra}
+                for c in answer.claims
+            ],
+            "done": answer.done,
+        },
+    )
+
+
+def _prune(ctx: Any, agent: str, run_id: str) -> None:
+    """Drop the round's events from memory; only below this node's own path."""
+    events, mark = ctx.session.events, f"/{agent}@{run_id}"
+    below = f"{ctx.node_path}/"
+
+    def path(event: Any) -> str:
+        return event.node_info.path or ""
+
+    events[:] = [e for e in events if not (path(e).startswith(below) and mark in path(e))]
+
+
+class _Results:
+    """Text of every result of the run by action id, as findings cite them."""
+
+    def __init__(self, run: LiveRun) -> None:
+        self.texts: dict[str, str] = {}
+        run.listeners.append(self)
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ActionEnds):
+            self.texts[event.id] = json.dumps(event.result, default=str, ensure_ascii=False)
+
+
+def _question(node_input: Any) -> str:
+    if isinstance(node_input, str):
+        return node_input
+    parts = getattr(node_input, "parts", None)
+    if parts:
+        return " ".join(p.text for p in parts if p.text)
+    return str(node_input)

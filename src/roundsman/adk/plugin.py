@@ -1,0 +1,228 @@
+"""The plugin says who is calling, and judges actions and agents. It decides nothing about models:
+that is the model's own business (see model.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
+
+from roundsman.adk.current import bound, current_action_id, current_chain, current_run
+from roundsman.adk.model import guard_model
+from roundsman.adk.tickets import TICKETS, Ticket
+from roundsman.guard import Kind, Verdict
+from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
+from roundsman.guard.prints import call_print, result_print
+from roundsman.ledger import LiveRun
+
+Opener = Callable[[str, str], LiveRun]
+KEEP_CHARS = 20_000
+"""Characters of one result the journal keeps."""
+
+
+@dataclass(slots=True)
+class _Open:
+    action: ActionBegins
+    verdict: Verdict
+
+
+class GuardPlugin(BasePlugin):
+    """Registered first on the app by `guarded`.
+
+    Args:
+        opener: makes the run of a new root invocation from (invocation id, question).
+        effects: declared effect of each tool; the rest counts as a write.
+    """
+
+    def __init__(self, opener: Opener, effects: dict[str, str]) -> None:
+        super().__init__(name="roundsman_guard")
+        self._opener = opener
+        self._effects = effects
+        self._runs: dict[str, LiveRun] = {}
+        self._nested: set[str] = set()
+        self._expected: dict[str, LiveRun] = {}
+        self._open: dict[tuple[str, str], _Open] = {}
+
+    def expect(self, session_id: str, run: LiveRun) -> None:
+        """The next run of this session is this one; its caller ends it."""
+        self._expected[session_id] = run
+
+    def run_of(self, invocation_id: str) -> LiveRun | None:
+        """The run an invocation belongs to."""
+        return self._runs.get(invocation_id)
+
+    async def before_run_callback(self, *, invocation_context: Any) -> Any:
+        """Bind the invocation to its run: the account in flight, one announced, or a new one."""
+        invocation = invocation_context.invocation_id
+        outer = current_run()
+        expected = self._expected.pop(invocation_context.session.id, None)
+        if outer is not None and current_action_id():
+            self._runs[invocation] = outer
+            self._nested.add(invocation)
+        elif expected is not None:
+            self._runs[invocation] = expected
+            self._nested.add(invocation)
+        elif invocation not in self._runs:
+            self._runs[invocation] = self._opener(invocation, _text(invocation_context))
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        """Close the run of a root invocation."""
+        self._close(invocation_context.invocation_id, "done", "")
+
+    async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
+        """Close the run as failed."""
+        self._close(invocation_context.invocation_id, "failed", f"{type(error).__name__}: {error}")
+
+    def _close(self, invocation: str, reason: str, detail: str) -> None:
+        run = self._runs.pop(invocation, None)
+        nested = invocation in self._nested
+        self._nested.discard(invocation)
+        if run is None or nested:
+            return
+        stopped = run.account.stopped
+        if stopped is not None:
+            run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
+        else:
+            run.end(reason, detail=detail[:500])
+
+    async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:
+        """Judge the agent's place in the chain, and see that its model judges."""
+        run = self._run(callback_context)
+        verdict = run.judge(AgentEnters(agent=agent.name, chain=current_chain()))
+        if verdict.kind > Kind.AMEND:
+            text = f"Not run: {verdict.reason}"
+            return types.Content(role="model", parts=[types.Part(text=text)])
+        if hasattr(agent, "canonical_model"):
+            guard_model(agent.canonical_model)
+        return None
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Issue the ticket that tells the model who is calling."""
+        run = self._run(callback_context)
+        agent = callback_context._invocation_context.agent
+        TICKETS.issue(llm_request, Ticket(run, getattr(agent, "name", ""), agent))
+
+    async def before_tool_callback(
+        self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any
+    ) -> dict[str, Any] | None:
+        """Judge the action; make its intent durable; tell a refused one why."""
+        run = self._run(tool_context)
+        agent = getattr(tool_context._invocation_context.agent, "name", "")
+        effect = self._effects.get(tool.name, "write")
+        proposal = ActionBegins(
+            id=run.next_action_id(),
+            tool=tool.name,
+            args=dict(tool_args),
+            agent=agent,
+            effect=effect,
+            call=call_print(tool.name, tool_args),
+        )
+        verdict, action = run.propose(proposal)
+        if verdict.kind > Kind.AMEND:
+            return self._refusal(run, tool.name, verdict)
+        if verdict.kind is Kind.AMEND:
+            tool_args.update(action.args)
+        self._open[_key(tool_context)] = _Open(action, verdict)
+        _bind_tool(tool, self)
+        return None
+
+    def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]:
+        reason = verdict.reason
+        if verdict.kind is Kind.ASK:
+            reason += " (asking a person is not built yet: refused)"
+        if verdict.kind is Kind.CUT:
+            reason += "; give your answer now"
+        return {"status": "blocked", "tool": tool, "rule": verdict.rule, "reason": reason}
+
+    async def after_tool_callback(
+        self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, result: Any
+    ) -> dict[str, Any] | None:
+        """Write the outcome; tell the model what was changed about its call."""
+        opened = self._open.pop(_key(tool_context), None)
+        if opened is None:
+            return None
+        run = self._run(tool_context)
+        if opened.verdict.changes and isinstance(result, dict):
+            result = {**result, "amended": [dict(c) for c in opened.verdict.changes]}
+        self._settle(run, opened.action, result, _status(result))
+        return result if opened.verdict.changes and isinstance(result, dict) else None
+
+    async def on_tool_error_callback(
+        self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, error: BaseException
+    ) -> None:
+        """Write that the action failed; the engine goes on as it would without us."""
+        opened = self._open.pop(_key(tool_context), None)
+        if opened is not None:
+            text = f"{type(error).__name__}: {error}"[:500]
+            self._settle(self._run(tool_context), opened.action, {"error": text}, "error")
+
+    def _settle(self, run: LiveRun, action: ActionBegins, result: Any, status: str) -> None:
+        kept = result
+        if len(str(result)) > KEEP_CHARS:
+            kept = {"cut": str(result)[:KEEP_CHARS], "characters": len(str(result))}
+        run.settle(
+            ActionEnds(
+                id=action.id,
+                tool=action.tool,
+                status=status,
+                call=action.call,
+                print=result_print(_without_ids(result)),
+                effect=action.effect,
+                result=kept,
+            ),
+            durable=action.effect not in ("read", "poll"),
+        )
+
+    def _run(self, context: Any) -> LiveRun:
+        run = self._runs.get(context.invocation_id) or current_run()
+        if run is None:
+            run = self._opener(context.invocation_id, "")
+            self._runs[context.invocation_id] = run
+        return run
+
+
+def _bind_tool(tool: Any, plugin: GuardPlugin) -> None:
+    """Let the tool object bind account and action around its own run."""
+    inner = tool.run_async
+    if getattr(inner, "_roundsman", None) is plugin:
+        return
+
+    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
+        opened = plugin._open.get(_key(tool_context))
+        run = plugin._runs.get(tool_context.invocation_id) or current_run()
+        if opened is None or run is None:
+            return await inner(args=args, tool_context=tool_context)
+        with bound(run, opened.action.id, opened.action.agent):
+            return await inner(args=args, tool_context=tool_context)
+
+    run_async._roundsman = plugin  # type: ignore[attr-defined]
+    object.__setattr__(tool, "run_async", run_async)
+
+
+def _key(context: Any) -> tuple[str, str]:
+    return context.invocation_id, context.function_call_id or ""
+
+
+def _status(result: Any) -> str:
+    if isinstance(result, dict):
+        status = result.get("status")
+        if status in ("ok", "empty", "error", "blocked"):
+            return str(status)
+        if "error" in result:
+            return "error"
+    return "ok" if result not in (None, "", [], {}) else "empty"
+
+
+def _without_ids(result: Any) -> Any:
+    if isinstance(result, dict):
+        return {k: v for k, v in result.items() if k not in ("evidence_id", "amended")}
+    return result
+
+
+def _text(invocation_context: Any) -> str:
+    content = invocation_context.user_content
+    parts = content.parts if content is not None else None
+    return " ".join(p.text for p in parts or [] if p.text)[:500]
