@@ -1,0 +1,152 @@
+"""One validation error as one line a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from roundsman.policy.model import RULE_NAMES, PolicyFile
+from roundsman.policy.nodes import Document, Path
+
+_ACCEPTED = {
+    "int_type": "a whole number above 0",
+    "int_from_float": "a whole number above 0",
+    "int_parsing_size": "a whole number above 0",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "string_too_short": "text that is not empty",
+    "list_type": "a list, such as [a, b]",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+
+
+def explain(
+    err: ValidationError, doc: Document, data: Mapping[str, Any], said: Mapping[Path, Any]
+) -> str:
+    """The first error by line, as `file:line: what is wrong; the way out`."""
+    lines = [(*_place(_path(e), doc, said, _is_key(e)), _sentence(e, data)) for e in err.errors()]
+    source, line, text = min(lines, key=lambda entry: entry[1])
+    more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+    return f"{source}:{line}: {text}{more}"
+
+
+def _is_key(error: ErrorDetails) -> bool:
+    return error["type"] == "extra_forbidden" or error["loc"][-1:] == ("[key]",)
+
+
+def _path(error: ErrorDetails) -> Path:
+    loc = error["loc"]
+    return loc[:-1] if loc[-1:] == ("[key]",) else loc
+
+
+def _place(path: Path, doc: Document, said: Mapping[Path, Any], key: bool) -> tuple[str, int]:
+    while path:
+        if path in said:
+            source, line = said[path]
+            return source, line
+        table = doc.keys if key else doc.values
+        if path in table:
+            return doc.source, table[path]
+        path = path[:-1]
+    return doc.source, 1
+
+
+def _sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
+    path, kind = _path(error), error["type"]
+    name = ".".join(str(p) for p in path)
+    if error["loc"][-1:] == ("[key]",):
+        if path[0] == "rules":
+            return unknown_key(str(path[-1]), path[:-1], RULE_NAMES)
+        return f"an empty key in {'.'.join(map(str, path[:-1]))}; give it a name"
+    if kind == "extra_forbidden":
+        return unknown_key(str(path[-1]), path[:-1], _keys_at(path[:-1]))
+    if kind == "missing":
+        parent = ".".join(str(p) for p in path[:-1])
+        return f"{parent} has no {path[-1]!r}; add it"
+    shown = _shown(error["input"])
+    context = error.get("ctx", {})
+    if kind == "value_error":
+        reason = str(context["error"])
+        if not reason.startswith("accepted"):
+            return (
+                f"{name} {reason}"
+                if isinstance(error["input"], dict)
+                else (f"{name} is {shown}, which {reason}")
+            )
+        return f"{name} is {shown}; {reason}"
+    if kind == "literal_error":
+        accepted = str(context["expected"])
+        values = [v.strip("'") for v in accepted.replace(" or ", ", ").split(", ")]
+        near = get_close_matches(str(error["input"]).lower(), values, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return f"{name} is {shown}; accepted: {accepted}{hint}"
+    if kind == "greater_than":
+        return f"{name} is {shown}; accepted: above 0 (null or leaving it out is no limit)"
+    if kind == "greater_than_equal":
+        return f"{name} is {shown}; accepted: 0 or above"
+    if kind == "less_than_equal":
+        return f"{name} is {shown}; accepted: at most {context['le']:,}"
+    accepted = _ACCEPTED.get(kind, error["msg"])
+    if kind == "model_type" and (keys := _keys_at(path)):
+        accepted = f"a mapping with {', '.join(keys)} ({{}} for none)"
+    return f"{name} is {shown}; accepted: {accepted}"
+
+
+def unknown_key(key: str, parent: Path, known: tuple[str, ...]) -> str:
+    """`unknown key 'max_round' in loop; did you mean 'max_rounds'?`"""
+    where = ".".join(str(p) for p in parent)
+    text = f"unknown key {_shown(key)}" + (f" in {where}" if where else "")
+    folded = key.strip().lower().replace("-", "_").replace(" ", "_")
+    near = get_close_matches(folded, known, n=1)
+    if folded not in known and (homes := [h for h in _homes(folded) if h != where]):
+        return f"{text}; it belongs in {' or '.join(homes)}"
+    if near:
+        return f"{text}; did you mean {near[0]!r}?"
+    return f"{text}; known: {', '.join(known)}"
+
+
+def _homes(key: str) -> list[str]:
+    """The sections that have a key of exactly this name."""
+    return [
+        section
+        for section, info in PolicyFile.model_fields.items()
+        if (model := _model_in(info.annotation)) is not None
+        and isinstance(info.annotation, type)
+        and key in model.model_fields
+    ]
+
+
+def _keys_at(path: Path) -> tuple[str, ...]:
+    model: type[BaseModel] = PolicyFile
+    for part in path:
+        info = model.model_fields.get(str(part))
+        # a name of the user's own (a tool, a model, an argument) or a list index: same model
+        inner = _model_in(info.annotation) if info else None
+        model = inner or model
+    return tuple(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(arg) for arg in get_args(annotation))
+    return next((m for m in found if m is not None), None)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "empty (null)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,240 @@
+"""What a policy holds. A limit of None is no limit; durations are seconds, money is US dollars."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from roundsman.policy.units import DURATION_HELP, DURATION_PATTERN, check_number, parse_duration
+
+RULE_NAMES = (
+    "accept_done",
+    "readable_answer",
+    "round_timeout",
+    "stop_after_idle_rounds",
+    "max_rounds",
+    "wall_clock",
+    "round_steps",
+    "steps",
+    "tokens",
+    "usd",
+    "allowlist",
+    "max_calls",
+    "clamp",
+    "actions",
+    "repetition",
+    "agents",
+    "plan",
+)
+"""Names under `rules:`. The guard's rules carry these names; a test holds both lists together."""
+
+RuleMode = Literal["off", "shadow", "enforce"]
+Effect = Literal["read", "poll", "write", "destructive"]
+
+
+def _seconds(value: Any, info: ValidationInfo) -> Any:
+    """Text is parsed anywhere; a bare number is seconds in code and an error in a file."""
+    if isinstance(value, str):
+        return parse_duration(value)
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise ValueError(f"accepted: {DURATION_HELP}")
+    if (info.context or {}).get("file"):
+        return parse_duration(str(value))
+    return float(value)
+
+
+def _rule_name(name: str) -> str:
+    if name not in RULE_NAMES:
+        raise ValueError(f"accepted: {', '.join(RULE_NAMES)}")
+    return name
+
+
+Limit = Annotated[int, Field(gt=0, le=10**15, strict=True)]
+Money = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Rate = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+Seconds = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "examples": ["2m", "1h30m"]}),
+]
+Number = Annotated[Any, BeforeValidator(check_number), WithJsonSchema({"type": "number"})]
+Scalar = Annotated[
+    Any,
+    AfterValidator(lambda v: _scalar(v)),
+    WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
+]
+Text = Annotated[str, Field(min_length=1, strict=True)]
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise ValueError("accepted: a string, a number, true, false or null")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Loop(_Part):
+    """The outer loop: how many rounds, and when they end."""
+
+    max_rounds: Limit | None = None
+    stop_after_idle_rounds: Limit | None = None
+    accept_done: Literal["with_findings", "always"] = "with_findings"
+    progress: Literal["reference", "grounded"] = "reference"
+
+
+class Run(_Part):
+    """Limits of one run and everything below it."""
+
+    tokens: Limit | None = None
+    usd: Money | None = None
+    wall_clock: Seconds | None = None
+    steps: Limit | None = None
+    actions: Limit | None = None
+    on_limit: Literal["finish", "ask"] = "finish"
+    accounting: Literal["reserve", "settle"] = "reserve"
+
+
+class Round(_Part):
+    """Limits of one round."""
+
+    steps: Limit | None = None
+    timeout: Seconds | None = None
+
+
+class ArgRule(_Part):
+    """Bounds of one argument of a tool: a number's range, or the values allowed."""
+
+    max: Number | None = None
+    min: Number | None = None
+    on_excess: Literal["clamp", "refuse"] = "clamp"
+    allowed: list[Scalar] | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ArgRule:
+        if self.max is not None and self.min is not None and self.min > self.max:
+            raise ValueError(f"has min {self.min} above max {self.max}; swap them")
+        if self.allowed is not None and (self.max is not None or self.min is not None):
+            raise ValueError("has both allowed and a range; keep one of them")
+        if self.allowed == []:
+            raise ValueError("has an empty allowed; name a value, or refuse the tool")
+        return self
+
+
+class ToolRule(_Part):
+    """What one tool may do. `resource` names what its writes must take turns on."""
+
+    effect: Effect = "write"
+    args: dict[Text, ArgRule] = {}
+    max_calls: Limit | None = None
+    resource: Text | None = None
+
+
+class Tools(_Part):
+    """Which tools may run. `default` decides on those that `allow` does not name."""
+
+    default: Literal["refuse", "allow"] = "allow"
+    allow: dict[Text, ToolRule] = {}
+
+
+class Repetition(_Part):
+    """The same call again: `simple` looks at calls, `results` at calls and what they gave."""
+
+    mode: Literal["off", "simple", "results"] = "off"
+    window: Limit = 10
+    limit: Limit = 3
+
+
+class Agents(_Part):
+    """Agents that call agents."""
+
+    max_depth: Limit | None = None
+    recursion: Literal["refuse", "allow"] = "allow"
+
+
+class Plan(_Part):
+    """How often a plan may be revised."""
+
+    max_replans: Limit | None = None
+
+
+class Price(_Part):
+    """US dollars for a million tokens."""
+
+    input_per_million: Rate
+    output_per_million: Rate
+
+
+class AuditException(_Part):
+    """A path the audit would refuse, accepted by a person who says why."""
+
+    path: Text
+    why: Text
+
+
+class Sections(_Part):
+    """Everything a policy file can say about limits."""
+
+    loop: Loop = Loop()
+    run: Run = Run()
+    round: Round = Round()
+    tools: Tools = Tools()
+    repetition: Repetition = Repetition()
+    agents: Agents = Agents()
+    plan: Plan = Plan()
+    prices: dict[Text, Price] = {}
+    rules: dict[Annotated[str, AfterValidator(_rule_name)], RuleMode] = {}
+    exceptions: list[AuditException] = []
+
+
+class PolicyFile(Sections):
+    """A policy file as written: what it leaves out comes from what it extends."""
+
+    version: Annotated[Literal[1], Field(description="format of the file")] = 1
+    name: Text | None = None
+    extends: Text | None = None
+
+
+class Policy(Sections):
+    """What one run may do. Made by `load_policy`; every limit of None is no limit."""
+
+    name: str = "custom"
+    usd_from_preset: bool = False
+    """The dollar ceiling was not set by the user: it is off for a model of unknown price."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of what the policy says; its name does not count."""
+        content = self.model_dump(mode="json", exclude={"name"})
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def with_tools(self, declared: Mapping[str, Any]) -> Policy:
+        """This policy over an app's declaration of its tools.
+
+        `declared` is a `tools` section (`{"default": "refuse", "allow": {...}}`) or just its
+        `allow` part, which then implies `default: refuse`. What this policy's own file says about
+        a tool wins, key by key. Raises PolicyError for a declaration that is not valid.
+        """
+        from roundsman.policy.merge import over_declaration
+
+        return over_declaration(self, declared)
