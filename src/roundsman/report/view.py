@@ -1,0 +1,223 @@
+"""The report as the renderers show it: cleaned, ordered, with the words chosen once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from roundsman.report.evidence import Evidence, Finding, pick_top, read_evidence, read_findings
+from roundsman.report.text import (
+    as_dict,
+    as_dicts,
+    as_list,
+    as_number,
+    as_time,
+    clean,
+    compact,
+    plural,
+    show_number,
+    show_time,
+)
+
+NO_CAUSE = "No cause found"
+_STOPS = {
+    "done": "answered",
+    "partial": "ended with a partial answer",
+    "no_progress": "no new findings",
+    "max_rounds": "most rounds reached",
+    "tokens": "token budget reached",
+    "usd": "money budget reached",
+    "wall_clock": "time limit reached",
+    "steps": "most model calls reached",
+    "actions": "most tool calls reached",
+    "repetition": "kept repeating itself",
+    "asked": "waiting for a person",
+    "aborted": "stopped by a person",
+    "failed": "failed",
+}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One line of the timeline; `iso` is empty when the time could not be read."""
+
+    iso: str
+    at: str
+    what: str
+    kind: str
+    service: str
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything shown, as clean text; "" and empty tuples mean: nothing to show."""
+
+    found: bool
+    headline: str
+    because: str
+    confidence: str
+    mechanism: str
+    since: str
+    affected: str
+    next_action: str
+    top: tuple[Evidence, ...]
+    evidence: tuple[Evidence, ...]
+    findings: tuple[Finding, ...]
+    alternatives: tuple[tuple[str, str], ...]
+    guard: tuple[str, ...]
+    unseen: tuple[str, ...]
+    timeline: tuple[Moment, ...]
+    run_id: str
+    question: str
+    model: str
+    policy: str
+    stop: str
+    cost: str
+    times: str
+
+
+def build(report: Mapping[str, Any]) -> View:
+    """Read a report of any completeness; never raises on missing or misshapen keys."""
+    report = as_dict(report)
+    cause = as_dict(report.get("cause"))
+    named = clean(cause.get("statement")) or _name_of(cause)
+    found = bool(named) and not cause.get("abstained")
+    findings = tuple(read_findings(report))
+    evidence = tuple(read_evidence(report, findings))
+    because = clean(cause.get("because"), 900)
+    if not found and not because:
+        because = _why_none(report)
+    affected = ", ".join(filter(None, (_thing(item) for item in as_list(cause.get("affected")))))
+    policy = as_dict(report.get("policy"))
+    started, finished = show_time(report.get("started")), show_time(report.get("finished"))
+    return View(
+        found=found,
+        headline=named if found else NO_CAUSE,
+        because=because,
+        confidence=_confidence(cause.get("confidence")) if found else "",
+        mechanism=clean(cause.get("mechanism"), 900),
+        since=show_time(cause.get("since")),
+        affected=affected or clean(cause.get("affected") or ""),
+        next_action=clean(cause.get("next_action"), 900),
+        top=tuple(pick_top(cause, findings, evidence)),
+        evidence=evidence,
+        findings=findings,
+        alternatives=tuple(
+            (_thing(item), clean(item.get("why_not")))
+            for item in as_dicts(report.get("alternatives"))
+        ),
+        guard=tuple(_guard(report)),
+        unseen=tuple(
+            _join(_thing(item), clean(item.get("why")), item.get("count"))
+            for item in as_dicts(report.get("unseen"))
+        ),
+        timeline=tuple(_timeline(report)),
+        run_id=clean(report.get("run_id"), 100),
+        question=clean(report.get("question")),
+        model=clean(report.get("model"), 120),
+        policy=" ".join(
+            filter(None, (clean(policy.get("name"), 120), clean(policy.get("digest"), 200)[:12]))
+        ),
+        stop=_stop(report),
+        cost=_cost(report),
+        times=" to ".join(filter(None, (started, finished))),
+    )
+
+
+def _name_of(cause: Mapping[str, Any]) -> str:
+    service, what = clean(cause.get("service"), 120), clean(cause.get("change"), 300)
+    return ": ".join(filter(None, (service, what or clean(cause.get("kind"), 120))))
+
+
+def _thing(item: object) -> str:
+    """A list's item may be a text or a mapping that names the thing under one of a few keys."""
+    if isinstance(item, Mapping):
+        for key in ("what", "statement", "service", "name"):
+            if item.get(key):
+                return clean(item[key])
+        return clean(compact(item))
+    return clean(item)
+
+
+def _confidence(value: object) -> str:
+    number = as_number(value)
+    if number is not None:
+        return f"{number:.0%}" if 0 <= number <= 1 else ""
+    return "" if isinstance(value, float) else clean(value, 40)
+
+
+def _why_none(report: Mapping[str, Any]) -> str:
+    if not as_list(report.get("findings")):
+        return "the run ended before it held any finding"
+    return "the findings held do not settle on one cause"
+
+
+def _join(what: str, why: str, count: object) -> str:
+    number = as_number(count)
+    times = f" ({show_number(number)}×)" if number is not None and number != 1 else ""
+    return f"{what or 'unnamed'}{times}" + (f": {why}" if why else "")
+
+
+def _guard(report: Mapping[str, Any]) -> Iterator[str]:
+    for item in as_dicts(report.get("refused")):
+        what = clean(item.get("tool"), 120) or _thing(item)
+        yield "refused " + _join(what, clean(item.get("reason")), item.get("count"))
+    for item in as_dicts(report.get("amended")):
+        where = f"{clean(item.get('tool'), 120)} {clean(item.get('arg'), 120)}".strip()
+        yield f"amended {where}: {clean(item.get('from'), 80)} → {clean(item.get('to'), 80)}"
+    for item in as_dicts(report.get("cuts")):
+        where = clean(item.get("round"), 20)
+        why = clean(item.get("reason") or item.get("statement"))
+        yield (f"cut round {where}" if where else "cut") + (f": {why}" if why else "")
+    for item in as_dicts(report.get("blocks")):
+        why = clean(item.get("reason"))
+        yield "blocked " + _join(clean(item.get("tool"), 120) or _thing(item), why, None)
+
+
+def _timeline(report: Mapping[str, Any]) -> list[Moment]:
+    moments = []
+    for item in as_dicts(report.get("timeline")):
+        at = as_time(item.get("at"))
+        moments.append(
+            Moment(
+                iso=at.isoformat() if at else "",
+                at=show_time(item.get("at")),
+                what=clean(item.get("what") or item.get("statement")),
+                kind=clean(item.get("kind"), 30) or "event",
+                service=clean(item.get("service"), 120),
+            )
+        )
+    return sorted(moments, key=lambda one: (not one.iso, one.iso))
+
+
+def _stop(report: Mapping[str, Any]) -> str:
+    stop = as_dict(report.get("stop"))
+    bare = report.get("stop")
+    reason = clean(bare if isinstance(bare, str) else stop.get("reason"), 60)
+    words = f"{_STOPS[reason]} ({reason})" if reason in _STOPS else reason or "unfinished"
+    where = ", ".join(f"{key} {clean(stop[key], 80)}" for key in ("rule", "layer") if stop.get(key))
+    detail = clean(stop.get("detail"))
+    return words + (f" by {where}" if where else "") + (f": {detail}" if detail else "")
+
+
+def _cost(report: Mapping[str, Any]) -> str:
+    usage = as_dict(report.get("usage"))
+    parts = [
+        plural(report.get("rounds"), "round"),
+        plural(usage.get("steps"), "step"),
+        plural(usage.get("actions"), "action"),
+        plural(usage.get("tokens"), "token"),
+    ]
+    estimated = usage.get("tokens_estimated")
+    if estimated is True:
+        parts[-1] += " (estimated)"
+    elif as_number(estimated):
+        parts[-1] += f" ({show_number(estimated)} estimated)"
+    usd = as_number(usage.get("usd"))
+    # An unknown price switches a preset's dollar ceiling off, and the reader must learn of it.
+    if usd is not None:
+        parts.append(f"${usd:.2f}" if usd == 0 or usd >= 0.1 else f"${usd:.4f}")
+    elif usage:
+        parts.append("price unknown: no dollar limit held")
+    return " · ".join(parts)

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import copy
+import importlib.util
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from roundsman.errors import UsageError
+from roundsman.report import to_html, to_json, to_markdown, to_terminal, write_all
+
+_spec = importlib.util.spec_from_file_location(
+    "report_data", Path(__file__).with_name("report_data.py")
+)
+assert _spec
+assert _spec.loader
+report_data = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(report_data)
+full_report = report_data.full_report
+
+
+def terminal(report: dict[str, Any], width: int = 80, **more: Any) -> str:
+    out = io.StringIO()
+    to_terminal(report, Console(file=out, width=width, **more))
+    return out.getvalue()
+
+
+def everything(report: dict[str, Any]) -> list[str]:
+    return [terminal(report), to_markdown(report), to_html(report), to_json(report)]
+
+
+class Tags(HTMLParser):
+    """Collects tags and attributes, and checks that what is opened is closed."""
+
+    VOID = frozenset({"meta", "br", "line", "polyline", "circle"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_first_screen_is_the_verdict() -> None:
+    screen = "\n".join(terminal(full_report()).split("\n")[:24])
+    for part in (
+        "lowered the connection pool from 50 to 20",
+        "2026-01-31 10:06 UTC",
+        "web, billing",
+        "sum(rate(http_requests_total",
+        "SELECT * FROM logs WHERE message LIKE '%too many%'",
+        'list_deploys {"window_minutes": 60}',
+        "Roll orders-api back",
+    ):
+        assert part in screen
+    assert screen.index("CAUSE") < screen.index("Since") < screen.index("Next")
+
+
+def test_below_come_cost_and_what_the_guard_did() -> None:
+    for shown in everything(full_report())[:3]:
+        flat = re.sub(r"\\|<[^>]+>", "", " ".join(shown.split()))
+        for part in (
+            "3 rounds · 9 steps · 7 actions · 13,500 tokens · $0.00",
+            "answered (done)",
+            "refused restart_pod (2×): not on the list",
+            "amended query_logs window_minutes: 240 ",
+            "cut round 2: 8 model calls",
+            "blocked query_logs: third identical call",
+            "traces: the folder holds none",
+            "a slow disk",
+        ):
+            assert part in flat
+        assert re.search(r"not grounded\W+the moon is full", flat, re.I)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_narrow_terminals_only_queries_pass_the_edge(width: int) -> None:
+    lines = terminal(full_report(), width).split("\n")
+    assert all(len(line) <= width for line in lines if not line.startswith("    "))
+    # Whole, so that a copy of it is a query.
+    assert any("sum(rate(" in line and line.endswith("[5m]))") for line in lines)
+
+
+def test_no_colour_without_a_terminal_or_with_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in terminal(full_report())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in terminal(full_report(), force_terminal=True)
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[" in terminal(full_report(), force_terminal=True)
+
+
+def test_an_output_that_is_only_ascii_gets_the_report_too() -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    to_terminal(full_report(), Console(file=out, width=80))
+    out.flush()
+    assert b"240 -> 60" in raw.getvalue()
+
+
+def test_abstaining_says_so_and_why() -> None:
+    report = full_report()
+    report["cause"] = {"abstained": True, "because": "two changes fit equally", "statement": "x"}
+    for shown in everything(report)[:3]:
+        assert "No cause found" in shown
+        assert "two changes fit equally" in shown
+
+
+def test_ungrounded_findings_do_not_become_the_evidence_on_top() -> None:
+    report = full_report()
+    report["findings"].insert(
+        0, {"id": "f0", "statement": "guess", "evidence": ["a9"], "grounded": False}
+    )
+    report["evidence"].insert(0, {"id": "a9", "query": "GUESS", "status": "ok"})
+    screen = "\n".join(terminal(report).split("\n")[:24])
+    assert "GUESS" not in screen
+
+
+def test_empty_and_misshapen_reports_are_rendered() -> None:
+    odd: list[Any] = [{}, None, [], {"cause": None, "usage": None, "stop": "tokens"}]
+    for key in full_report():
+        for value in (None, 7, "text", [None, 3, "x", [], {}], {"a": {}}, float("nan")):
+            odd.append({**full_report(), key: value})
+    for report in odd:
+        assert len(everything(report)) == 4
+    assert "No cause found" in terminal({})
+    assert "before it held any finding" in to_html({})
+
+
+def test_every_key_may_be_missing_at_every_level() -> None:
+    def holes(value: Any) -> list[Any]:
+        made: list[Any] = []
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in list(items):
+            less = copy.copy(value)
+            del less[key]
+            made.append(less)
+            if isinstance(item, (dict, list)) and key != "points":
+                for hole in holes(item):
+                    more = copy.copy(value)
+                    more[key] = hole
+                    made.append(more)
+        return made
+
+    for report in holes(full_report()):
+        assert all(everything(report))
+
+
+HOSTILE = (
+    "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> \x1b[31mred\x1b]0;t\x07 \x9b2J"
+    " \ud800 ```\n# head\n![x](http://evil.example/p.png) {{ 7*7 }} [bold]b[/bold] \u202eabc"
+)
+
+
+def poisoned(value: Any, text: str) -> Any:
+    if isinstance(value, dict):
+        return {key: poisoned(item, text) for key, item in value.items()}
+    if isinstance(value, list):
+        return [poisoned(item, text) for item in value]
+    return text if isinstance(value, str) else value
+
+
+def test_hostile_text_stays_text() -> None:
+    report = poisoned(full_report(), HOSTILE)
+    report["charts"] = full_report()["charts"]
+    report["charts"][0]["title"] = report["charts"][0]["marks"][0]["label"] = HOSTILE
+    for shown in everything(report):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", shown)
+    page = to_html(report)
+    tags = Tags(page)
+    assert not {"script", "img", "iframe", "link", "object"} & set(tags.names)
+    assert not [name for name, _ in tags.attributes if name.startswith("on") or name == "src"]
+    assert "{{ 7*7 }}" in page
+    text = to_markdown(report)
+    prose = re.sub(r"(?ms)^ *(`{3,})text$.*?^ *\1$", "", text)
+    assert "<script" not in prose
+    assert "![x](" not in prose
+    assert "[bold]b[/bold]" in terminal(report, 200)
+
+
+def test_a_fence_is_longer_than_the_backticks_inside() -> None:
+    report = full_report()
+    report["evidence"][0]["query"] = "a\n`````\n# not a heading"
+    assert "``````text\n   a\n   `````\n" in to_markdown(report)
+
+
+def test_very_long_texts_are_cut_and_say_so() -> None:
+    report = poisoned(full_report(), "x" * 100_000)
+    for shown in everything(report)[:3]:
+        assert len(shown) < 200_000
+        assert "100,000 characters in all" in shown
+
+
+def test_the_page_asks_nobody_for_anything_and_can_be_read_aloud() -> None:
+    page = to_html(full_report())
+    tags = Tags(page)
+    assert not [one for one in tags.attributes if one[0] in ("src", "href", "xlink:href")]
+    assert "url(" not in page
+    assert "@import" not in page
+    assert ("role", "img") in tags.attributes
+    assert {"title", "desc"} <= set(tags.names)
+    assert "Onset at 2026-01-31 10:07 UTC. deploy v2.1 at" not in page  # in the order of time
+    assert "deploy v2.1 at 2026-01-31 10:00 UTC. Onset at 2026-01-31 10:07 UTC." in page
+    assert "prefers-color-scheme:dark" in page
+    assert "@media print" in page
+
+
+def test_the_timeline_is_in_order() -> None:
+    page = to_html(full_report())
+    assert page.index('<time datetime="2026-01-31T10:00') < page.index(
+        '<time datetime="2026-01-31T10:07'
+    )
+
+
+def test_json_is_valid_and_whole() -> None:
+    report = {"a": float("nan"), "b": [float("inf"), "\ud800\x9b"], 1: (1, {2}), "c": object}
+    read = json.loads(to_json(report), parse_constant=lambda name: pytest.fail(name))
+    assert read["a"] is None
+    assert read["b"] == [None, "\ufffd\x9b"]
+    assert json.loads(to_json(full_report())) == full_report()
+
+
+def test_an_unknown_price_says_that_no_dollar_limit_held() -> None:
+    report = full_report()
+    report["usage"]["usd"] = None
+    assert "price unknown: no dollar limit held" in to_markdown(report)
+
+
+def test_write_all_writes_three_whole_files(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "dir"
+    paths = write_all(full_report(), out)
+    assert [path.name for path in paths] == ["report.json", "report.md", "report.html"]
+    assert sorted(os.listdir(out)) == ["report.html", "report.json", "report.md"]
+    write_all({}, out)
+    assert json.loads((out / "report.json").read_text()) == {}
+
+
+def test_write_all_names_the_place_and_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for bad in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match="--out") as caught:
+            write_all(full_report(), bad)
+        assert "\n" not in str(caught.value)
+    (tmp_path / "report.md").mkdir()
+    with pytest.raises(UsageError, match="cannot write"):
+        write_all(full_report(), tmp_path)
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_importing_the_room_is_cheap() -> None:
+    code = (
+        "import sys, roundsman.report as r; "
+        "assert not {'rich', 'jinja2', 'pydantic', 'google.adk'} & set(sys.modules); r.to_html"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+json_like = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "what", "at", "evidence", "points"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from(sorted(full_report())), json_like))
+def test_anything_can_be_rendered(report: dict[str, Any]) -> None:
+    for shown in everything(report):
+        assert "\x1b" not in shown
