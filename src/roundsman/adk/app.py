@@ -15,7 +15,6 @@ from roundsman.adk.plugin import GuardPlugin
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy, load_policy
-from roundsman.policy.prices import price_of
 
 
 def guarded(
@@ -62,6 +61,8 @@ def plugin_of(app: App) -> GuardPlugin:
 
 
 def _prices(name: str, policy: Policy) -> tuple[float, float] | None:
+    from roundsman.policy.prices import price_of  # the price library is large
+
     price = price_of(name, policy)
     return None if price is None else (price.input_per_million, price.output_per_million)
 

@@ -1,1 +1,76 @@
-""""""
+"""The command line. Every command is loaded when it is called, so that help is immediate."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from roundsman import __version__
+from roundsman.errors import RoundsmanError
+
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "investigate": ("roundsman.cli.investigate:investigate", "Find the cause of an incident."),
+    "scenario": ("roundsman.cli.scenario:scenario", "Scripted runs that show what the bounds do."),
+    "policy": ("roundsman.cli.policy:policy", "Check, show and describe policies."),
+    "runs": ("roundsman.cli.runs:runs", "List, show and delete recorded runs."),
+    "doctor": ("roundsman.cli.doctor:doctor", "What is installed, reachable and missing."),
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], list(_COMMANDS), 1)
+            if near:
+                error.message += f" Did you mean {near[0]!r}?"
+            raise
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="roundsman")
+def cli() -> None:
+    """Bounded investigations of outages, and bounds for Google ADK agents.
+
+    Start with: roundsman investigate PATH
+    """
+
+
+def main(args: list[str] | None = None) -> None:
+    """Entry point: exit codes as documented, one line for every error of the user's."""
+    try:
+        code = cli.main(args=args, standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except RoundsmanError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)

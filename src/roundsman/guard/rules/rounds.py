@@ -52,7 +52,7 @@ class IdleRounds:
     """So many rounds in a row without a new finding end the loop."""
 
     limit: int
-    name: ClassVar[str] = "stop_after_idle_rounds"
+    name: ClassVar[str] = "idle_rounds"
     layer: ClassVar[str] = "loop"
     watches: ClassVar[frozenset[str]] = frozenset({RoundEnds.kind})
 
