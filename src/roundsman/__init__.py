@@ -18,7 +18,7 @@ _LAZY = {
     "Policy": "roundsman.policy",
 }
 
-__all__ = ["Policy", "__version__", "guarded", "load_policy", "loop_until_done"]  # noqa: F822
+__all__ = ["Policy", "__version__", "guarded", "load_policy", "loop_until_done"]
 
 
 def __getattr__(name: str) -> Any:

@@ -39,7 +39,7 @@ def reported(response: Any) -> int | None:
     usage = response.usage_metadata
     if usage is None:
         return None
-    if usage.total_token_count:
+    if usage.total_token_count or (usage.total_token_count == 0 == usage.prompt_token_count):
         return int(usage.total_token_count)
     parts = (
         usage.prompt_token_count,

@@ -1,0 +1,112 @@
+"""`roundsman investigate`: one command on the telemetry, the verdict first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from roundsman.policy import Policy
+    from roundsman.report import Progress
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--question", "-q", help="What to find out; by default the folder's own question.")
+@click.option(
+    "--model", default="analyst", show_default=True, help="analyst, gemini-..., openai/..."
+)
+@click.option(
+    "--policy", "policy_name", default="default", show_default=True, help="FILE or preset."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for report.json, .md, .html.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.pass_context
+def investigate(
+    ctx: click.Context,
+    path: Path,
+    question: str | None,
+    model: str,
+    policy_name: str,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Find the cause of the incident whose telemetry is in the folder PATH.
+
+    Metrics, logs and changes are read from the folder (see docs/investigate.md for its layout).
+    Without --model no key is needed and nothing leaves this machine. Progress goes to standard
+    error, the report to standard output.
+    """
+    from rich.console import Console
+
+    from roundsman.investigate.run import investigate as run_investigation
+    from roundsman.policy import load_policy
+    from roundsman.report import Progress, to_json, to_terminal, write_all
+
+    policy = load_policy(policy_name)
+    if out is not None:
+        _check_writable(out)
+    progress = Progress(Console(stderr=True), _limits(policy))
+    try:
+        report, broken_off = run_investigation(
+            path, policy, question=question, model=model, watch=_watcher(progress, policy)
+        )
+    finally:
+        progress.close()
+    if as_json:
+        click.echo(to_json(report))
+    else:
+        to_terminal(report, Console())
+    if out is not None:
+        for written in write_all(report, out):
+            click.echo(f"wrote {written}", err=True)
+    if broken_off:
+        return 130
+    return exit_code(report)
+
+
+def exit_code(report: dict[str, Any]) -> int:
+    """0 an answer or an honest none, 3 stopped before anything could be said."""
+    said = report["findings"] or report["stop"]["reason"] in ("done", "no_progress", "partial")
+    return 0 if said else 3
+
+
+def _limits(policy: Policy) -> dict[str, Any]:
+    run = policy.run
+    return {
+        "max_rounds": policy.loop.max_rounds,
+        "tokens": run.tokens,
+        "steps": run.steps,
+        "actions": run.actions,
+    }
+
+
+def _watcher(progress: Progress, policy: Policy) -> Any:
+    def watch(event: Any, run: Any) -> None:
+        account = run.account
+        if event.kind == "round_begins":
+            progress.round_started(event.index, policy.loop.max_rounds)
+        elif event.kind == "action_begins":
+            args = ", ".join(f"{k}={v}" for k, v in event.args.items() if v not in (None, ""))
+            progress.asking(f"{event.tool}({args})")
+        elif event.kind in ("step_ends", "action_ends"):
+            progress.usage(account.tokens, policy.run.tokens, account.actions, account.steps)
+        elif event.kind == "ruled" and event.applied and event.verdict != "stop":
+            progress.note(f"{event.verdict} {event.subject}: {event.reason}")
+
+    return watch
+
+
+def _check_writable(out: Path) -> None:
+    """Better to learn it before the run than after."""
+    import os
+
+    from roundsman.errors import UsageError
+
+    spot = out
+    while not spot.exists() and spot != spot.parent:
+        spot = spot.parent
+    if not spot.is_dir() or not os.access(spot, os.W_OK):
+        raise UsageError(f"--out {out}: {spot} cannot be written; choose another folder")

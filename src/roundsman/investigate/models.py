@@ -1,0 +1,44 @@
+"""Which model investigates: the analyst, or whatever ADK takes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from roundsman.errors import MissingDependency, UsageError
+
+_KEYS = (
+    (("gemini",), ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")),
+    (("openai/", "gpt-"), ("OPENAI_API_KEY",)),
+    (("claude", "anthropic/"), ("ANTHROPIC_API_KEY", "GOOGLE_CLOUD_PROJECT")),
+)
+
+
+def model_named(name: str) -> Any:
+    """The model object of a name.
+
+    Raises:
+        MissingDependency: its key or package is not there; the message says what to set or install.
+        UsageError: no provider takes the name.
+    """
+    if name == "analyst":
+        from roundsman.investigate.analyst_model import AnalystModel
+
+        return AnalystModel()
+    for prefixes, keys in _KEYS:
+        if name.startswith(prefixes) and not any(os.environ.get(k) for k in keys):
+            raise MissingDependency(
+                f"model {name!r} needs a key: set {' or '.join(keys)}, or use --model analyst, "
+                "which needs none"
+            )
+    from google.adk.models.registry import LLMRegistry
+
+    try:
+        return LLMRegistry.new_llm(name)
+    except ImportError as error:
+        raise MissingDependency(f"model {name!r} needs a package: {error}") from error
+    except ValueError as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise UsageError(
+            f"model {name!r} is not known ({first}); try analyst, gemini-2.5-flash or openai/NAME"
+        ) from error
