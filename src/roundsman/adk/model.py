@@ -47,7 +47,8 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
         async for response in _judged(call, self, llm_request, stream):
             yield response
 
-    guarded: Any = type(cls)(
+    metaclass: Any = type(cls)
+    guarded: Any = metaclass(
         cls.__name__,
         (cls,),
         {
@@ -70,7 +71,8 @@ def guard_model(model: BaseLlm) -> BaseLlm:
                 guard_model(leaf)
         return model
     if not is_guarded(model):
-        model.__class__ = guarded_class(type(model))
+        kind: Any = type(model)
+        model.__class__ = guarded_class(kind)
     return model
 
 
@@ -86,7 +88,7 @@ def guard_registry() -> None:
         return guard_model(made(model))
 
     new_llm._roundsman_guarded = True  # type: ignore[attr-defined]
-    LLMRegistry.new_llm = staticmethod(new_llm)  # type: ignore[method-assign, assignment]
+    LLMRegistry.new_llm = staticmethod(new_llm)
 
 
 async def _judged(

@@ -31,7 +31,8 @@ def _bound_class(cls: type[Any]) -> type[Any]:
                 yield event
 
     name, module = cls.__name__, cls.__module__
-    guarded: Any = type(cls)(
+    metaclass: Any = type(cls)
+    guarded: Any = metaclass(
         name, (cls,), {"__module__": module, "__qualname__": cls.__qualname__, "run": run}
     )
     return guarded
@@ -42,4 +43,5 @@ def guard_node(node: Any, plugin: Any) -> None:
     key = id(plugin)
     _PLUGINS[key] = plugin
     node.__dict__["roundsman_key"] = key
-    node.__class__ = _bound_class(type(node))
+    kind: Any = type(node)
+    node.__class__ = _bound_class(kind)

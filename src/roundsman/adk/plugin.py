@@ -3,7 +3,7 @@ that is the model's own business (see model.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ class GuardPlugin(BasePlugin):
         effects: declared effect of each tool; the rest counts as a write.
     """
 
-    def __init__(self, opener: Opener, effects: dict[str, str]) -> None:
+    def __init__(self, opener: Opener, effects: Mapping[str, str]) -> None:
         super().__init__(name="roundsman_guard")
         self._opener = opener
         self._effects = effects

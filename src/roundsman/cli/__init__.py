@@ -42,9 +42,10 @@ class _Lazy(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], list(_COMMANDS), 1)
-            if near:
-                error.message += f" Did you mean {near[0]!r}?"
-            raise
+            if not near:
+                raise
+            message = f"{error.message} Did you mean {near[0]!r}?"
+            raise click.UsageError(message, ctx) from None
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -74,9 +74,8 @@ def investigate(
 def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) -> dict[str, Any]:
     """The report with the verdict code settles from grounded findings."""
     report = base_report(run, policy, model, incident.question)
-    cause = settle(report["findings"], report["evidence"])
-    report["alternatives"] = cause.pop("alternatives", [])
-    report["cause"] = cause
+    cause, alternatives = settle(report["findings"], report["evidence"])
+    report["cause"], report["alternatives"] = cause, alternatives
     report["timeline"] = timeline(incident, cause)
     report["charts"] = charts(incident, cause.get("since"))
     report["unseen"] = incident.unseen

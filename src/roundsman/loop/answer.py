@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,12 +74,17 @@ def _first_to_last(text: str) -> Any:
         return None
     body = text[start : end + 1]
     body = _TRAILING.sub(lambda m: m.group(1) or m.group(2), body)
-    for read in (lambda: json.loads(body, strict=False), lambda: ast.literal_eval(body)):
+    readers: tuple[Callable[[str], Any], ...] = (_loads, ast.literal_eval)
+    for read in readers:
         try:
-            return read()
+            return read(body)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
     return None
+
+
+def _loads(body: str) -> Any:
+    return json.loads(body, strict=False)
 
 
 def _from_mapping(value: dict[str, Any]) -> Answer:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from roundsman.policy.model import RULE_NAMES, PolicyFile
+from roundsman.policy.model import PRESETS, RULE_NAMES, PolicyFile
 from roundsman.policy.nodes import Document, Path
 
 _ACCEPTED = {
@@ -70,6 +70,8 @@ def _sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
         parent = ".".join(str(p) for p in path[:-1])
         return f"{parent} has no {path[-1]!r}; add it"
     shown = _shown(error["input"])
+    if path == ("extends",):
+        return f"extends is {shown}; accepted: a preset ({', '.join(PRESETS)}) or a file"
     context = error.get("ctx", {})
     if kind == "value_error":
         reason = str(context["error"])
@@ -105,7 +107,7 @@ def unknown_key(key: str, parent: Path, known: tuple[str, ...]) -> str:
     folded = key.strip().lower().replace("-", "_").replace(" ", "_")
     near = get_close_matches(folded, known, n=1)
     if folded not in known and (homes := [h for h in _homes(folded) if h != where]):
-        return f"{text}; it belongs in {' or '.join(homes)}"
+        return f"{text}; did you mean {' or '.join(f'{home}.{folded}' for home in homes)}?"
     if near:
         return f"{text}; did you mean {near[0]!r}?"
     return f"{text}; known: {', '.join(known)}"
@@ -124,11 +126,12 @@ def _homes(key: str) -> list[str]:
 
 def _keys_at(path: Path) -> tuple[str, ...]:
     model: type[BaseModel] = PolicyFile
-    for part in path:
-        info = model.model_fields.get(str(part))
-        # a name of the user's own (a tool, a model, an argument) or a list index: same model
-        inner = _model_in(info.annotation) if info else None
-        model = inner or model
+    parts = iter(path)
+    for part in parts:
+        annotation = model.model_fields[str(part)].annotation
+        if get_origin(annotation) in (dict, list):
+            next(parts, None)  # a name of the user's own (tool, argument, model) or an index
+        model = _model_in(annotation) or model
     return tuple(model.model_fields)
 
 

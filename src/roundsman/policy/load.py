@@ -13,12 +13,9 @@ from pydantic import ValidationError
 from roundsman.errors import PolicyError
 from roundsman.policy.complain import explain
 from roundsman.policy.merge import merge
-from roundsman.policy.model import Policy, PolicyFile
-from roundsman.policy.nodes import Document, read_document
+from roundsman.policy.model import PRESETS, Policy, PolicyFile
+from roundsman.policy.nodes import LARGEST, Document, read_document
 from roundsman.policy.nodes import Path as KeyPath
-
-PRESETS = ("baseline", "default", "strict")
-"""The presets that come with the package."""
 
 _DEFAULT = "default"
 _HEAD = ("version", "name", "extends")
@@ -106,7 +103,8 @@ def _read(path: Path, shown: str, blame: str) -> bytes:
     try:
         if path.is_dir():
             raise PolicyError(f"{blame}{shown!r} is a folder, not a policy file; {presets}")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         near = get_close_matches(path.name.lower(), PRESETS, n=1)
         if not near and path.parent.is_dir():
@@ -121,11 +119,7 @@ def _read(path: Path, shown: str, blame: str) -> bytes:
 def _checked(raw: bytes, source: str) -> Document:
     document = read_document(raw, source)
     try:
-        checked = PolicyFile.model_validate(document.data, context={"file": True})
+        PolicyFile.model_validate(document.data, context={"file": True})
     except ValidationError as err:
         raise PolicyError(explain(err, document, document.data, {})) from None
-    if checked.extends is None and "extends" in document.data:
-        line = document.values[("extends",)]
-        way = f"name a preset ({', '.join(PRESETS)}) or a file, or leave the key out"
-        raise PolicyError(f"{source}:{line}: extends is empty; {way}")
     return document

@@ -21,6 +21,9 @@ from pydantic import (
 
 from roundsman.policy.units import DURATION_HELP, DURATION_PATTERN, check_number, parse_duration
 
+PRESETS = ("baseline", "default", "strict")
+"""The presets that come with the package."""
+
 RULE_NAMES = (
     "accept_done",
     "readable_answer",
@@ -57,7 +60,10 @@ def _seconds(value: Any, info: ValidationInfo) -> Any:
         raise ValueError(f"accepted: {DURATION_HELP}")
     if (info.context or {}).get("file"):
         return parse_duration(str(value))
-    return float(value)
+    seconds = round(float(value), 9)
+    if seconds <= 0:
+        raise ValueError(f"accepted: {DURATION_HELP}")
+    return seconds
 
 
 def _rule_name(name: str) -> str:
@@ -84,7 +90,9 @@ Text = Annotated[str, Field(min_length=1, strict=True)]
 
 
 def _scalar(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
         return value
     raise ValueError("accepted: a string, a number, true, false or null")
 
@@ -210,8 +218,8 @@ class PolicyFile(Sections):
     """A policy file as written: what it leaves out comes from what it extends."""
 
     version: Annotated[Literal[1], Field(description="format of the file")] = 1
-    name: Text | None = None
-    extends: Text | None = None
+    name: Text = "custom"
+    extends: Annotated[Text, Field(description="a preset or a file beside this one")] = "default"
 
 
 class Policy(Sections):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from yaml.reader import ReaderError
 
 from roundsman.errors import PolicyError
 
@@ -52,18 +53,21 @@ def read_document(raw: bytes, source: str) -> Document:
         line = raw.count(b"\n", 0, err.start) + 1
         raise PolicyError(f"{source}:{line}: not UTF-8 text; save the file as UTF-8") from None
     try:
-        root = yaml.compose(text, Loader=_Loader)
+        return _document(yaml.compose(text, Loader=_Loader), source)
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
         where = f"{source}:{mark.line + 1}" if mark else source
         problem = " ".join((err.problem or "cannot be read").split())
         raise PolicyError(f"{where}: not valid YAML: {problem}") from None
-    except yaml.YAMLError as err:
-        problem = " ".join(str(err).split())[:200]
-        raise PolicyError(f"{source}: not valid YAML: {problem}") from None
+    except ReaderError as err:
+        line = text.count("\n", 0, err.position) + 1
+        raise PolicyError(f"{source}:{line}: a control character; remove it") from None
     except RecursionError:
         raise PolicyError(f"{source}: nested too deeply to be a policy") from None
-    if root is None or (isinstance(root, yaml.ScalarNode) and root.value in ("", "~", "null")):
+
+
+def _document(root: yaml.Node | None, source: str) -> Document:
+    if root is None or (isinstance(root, yaml.ScalarNode) and plain_scalar(root.value) is None):
         raise PolicyError(f"{source}: empty; write at least 'version: 1'")
     if not isinstance(root, yaml.MappingNode):
         line = root.start_mark.line + 1

@@ -10,7 +10,7 @@ DURATION_PATTERN = r"^(?=[0-9])([0-9]+h)?([0-9]+m)?([0-9]+(\.[0-9]+)?s)?$"
 """What a duration looks like in a file: hours, minutes, seconds, in that order."""
 
 _DURATION = re.compile(
-    r"(?=[0-9])(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)s)?", re.ASCII
+    r"(?=[0-9])(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,15}(?:\.[0-9]{1,9})?)s)?", re.ASCII
 )
 _BARE = re.compile(r"[0-9]+(\.[0-9]+)?")
 
