@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from google.adk.agents.run_config import RunConfig
@@ -21,6 +22,7 @@ async def execute(app: App, run: LiveRun, question: str) -> dict[str, Any]:
     The engine's own call limit is off (the guarded model counts): it would raise before the model
     is reached and knows nothing of nested runs.
     """
+    logging.getLogger("google_adk").setLevel(logging.ERROR)  # its hints are not for on-call people
     service = InMemorySessionService()
     runner = Runner(app=app, session_service=service)
     session = await service.create_session(app_name=app.name, user_id="oncall")

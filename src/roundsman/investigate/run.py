@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,7 +48,6 @@ def investigate(
     Raises:
         SourceError, MissingDependency, PolicyError, LedgerError: before a run begins.
     """
-    logging.getLogger("google_adk").setLevel(logging.ERROR)
     chosen = model_named(model)
     incident = load_incident(path, question)
     policy = declared(policy)

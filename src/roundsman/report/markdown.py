@@ -9,7 +9,7 @@ from typing import Any
 from roundsman.report.view import View, build
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&#$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z]))")
-_LIST_MARK = re.compile(r"^(\d*)([-+=.)])")
+_LIST_MARK = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 _TICKS = re.compile(r"`+")
 
 
@@ -20,7 +20,7 @@ def to_markdown(report: Mapping[str, Any]) -> str:
 
 def escape(text: str) -> str:
     """Text that renders as itself."""
-    return _LIST_MARK.sub(r"\1\\\2", _SPECIAL.sub(_mask, text))
+    return _LIST_MARK.sub(r"\1\\", _SPECIAL.sub(_mask, text))
 
 
 def _mask(hit: re.Match[str]) -> str:
@@ -54,7 +54,7 @@ def _lines(view: View) -> Iterator[str]:
             yield f"- **{label}:** {escape(text)}"
     yield from _section("Evidence", _numbered(view))
     yield ""
-    yield f"**Cost:** {escape(view.cost)}  "
+    yield f"**Cost:** {view.cost}  "
     yield f"**Stopped:** {escape(view.stop)}"
     yield from _section("What the guard did", _bullets(view.guard))
     yield from _section("Not seen", _bullets(view.unseen))
@@ -66,8 +66,9 @@ def _lines(view: View) -> Iterator[str]:
     yield from _section(
         "Timeline",
         _bullets(
-            f"{one.at or '(no time)'} {one.kind}{': ' + one.service if one.service else ''}"
-            f" – {one.what}"
+            f"{one.at or '(no time)'} {one.kind} "
+            + (f"{one.service}: " if one.service else "")
+            + one.what
             for one in view.timeline
         ),
     )
@@ -119,4 +120,4 @@ def _everything(view: View) -> Iterator[str]:
         for text in filter(None, (one.query, one.excerpt)):
             yield ""
             yield from code(text, "  ")
-            yield ""
+        yield ""
