@@ -30,7 +30,10 @@ def explain(
     err: ValidationError, doc: Document, data: Mapping[str, Any], said: Mapping[Path, Any]
 ) -> str:
     """The first error by line, as `file:line: what is wrong; the way out`."""
-    lines = [(*_place(_path(e), doc, said, _is_key(e)), _sentence(e, data)) for e in err.errors()]
+    errors = err.errors()
+    # a typo also leaves the real key missing: the typo is what to say
+    errors = [e for e in errors if e["type"] != "missing"] or errors
+    lines = [(*_place(_path(e), doc, said, _is_key(e)), _sentence(e, data)) for e in errors]
     source, line, text = min(lines, key=lambda entry: entry[1])
     more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
     return f"{source}:{line}: {text}{more}"

@@ -28,7 +28,7 @@ RULE_NAMES = (
     "accept_done",
     "readable_answer",
     "round_timeout",
-    "stop_after_idle_rounds",
+    "idle_rounds",
     "max_rounds",
     "wall_clock",
     "round_steps",
@@ -64,6 +64,13 @@ def _seconds(value: Any, info: ValidationInfo) -> Any:
     if seconds <= 0:
         raise ValueError(f"accepted: {DURATION_HELP}")
     return seconds
+
+
+def _not_bool(value: Any) -> Any:
+    # true == 1 in Python, and a literal is compared by equality
+    if isinstance(value, bool | float):
+        raise ValueError("accepted: 1")
+    return value
 
 
 def _rule_name(name: str) -> str:
@@ -217,7 +224,7 @@ class Sections(_Part):
 class PolicyFile(Sections):
     """A policy file as written: what it leaves out comes from what it extends."""
 
-    version: Annotated[Literal[1], Field(description="format of the file")] = 1
+    version: Annotated[Literal[1], BeforeValidator(_not_bool)] = 1
     name: Text = "custom"
     extends: Annotated[Text, Field(description="a preset or a file beside this one")] = "default"
 

@@ -23,6 +23,11 @@ _INT = re.compile(r"[-+]?[0-9][0-9_]{0,30}", re.ASCII)
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", re.ASCII)
 
 
+_KINDS = ("map", "seq", "str", "int", "float", "bool", "null", "timestamp", "merge", "value")
+_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
+"""What plain YAML resolves to by itself; any other tag was written to make an object."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One file: its data, and for each path the line of its key and of its value (from 1)."""
@@ -100,7 +105,7 @@ def _value(node: yaml.Node, path: Path, doc: Document) -> Any:
     empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.style is None
     line = doc.keys.get(path, 1) if empty else node.start_mark.line + 1
     doc.values[path] = line
-    if node.tag.startswith("!"):
+    if node.tag not in _TAGS:
         raise PolicyError(f"{doc.source}:{line}: tag {node.tag!r} is not read; write a plain value")
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, doc)
