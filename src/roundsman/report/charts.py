@@ -12,7 +12,7 @@ from typing import Any
 from roundsman.report.text import as_dicts, as_list, as_number, as_time, clean, show_time
 
 WIDTH, HEIGHT = 720, 230
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 40, 28
+LEFT, RIGHT, TOP, BOTTOM = 62, 24, 40, 28
 MOST_POINTS = 600
 """Points drawn in one line; more are thinned so that every dip and spike stays."""
 _TOO_LARGE = 1e100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from roundsman.report.text import as_dicts, as_list, clean, compact
@@ -102,4 +102,9 @@ def pick_top(
     # Last resort, so that a run cut before its first finding still shows what it looked at.
     wanted += [one.id for one in evidence if one.status in ("ok", "")]
     chosen = list(dict.fromkeys(one for one in wanted if one in known))[:3]
-    return (known[one] for one in chosen)
+    said: set[str] = set()
+    for one in (known[name] for name in chosen):
+        # A finding with two supports would say the same thing twice; the second shows its data.
+        again = one.statement in said and one.excerpt
+        said.add(one.statement)
+        yield replace(one, statement=clean(one.excerpt, 200)) if again else one
