@@ -1,0 +1,195 @@
+"""The keyless analyst: a thin planner over structured tool results, and the baseline for any model.
+
+It has no data access of its own: it asks for metrics, logs and changes once, then words what the
+results say. Every number, name and time in its statements is copied from the results it cites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roundsman.investigate.analyst_facts import (
+    CLOCK,
+    Changed,
+    Facts,
+    Moved,
+    Suspect,
+    collect,
+    echoes,
+    suspects,
+)
+
+_MINUTES = 60
+_MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
+_TEMPLATE = 200
+
+Exchange = tuple[str, Mapping[str, Any], Any]
+
+
+def _calls() -> list[dict[str, Any]]:
+    look = {"service": "", "window_minutes": _MINUTES}
+    return [
+        {"name": "query_metrics", "args": {**look, "metric": ""}},
+        {"name": "query_logs", "args": {**look, "text": ""}},
+        {"name": "list_deploys", "args": {"window_minutes": _MINUTES}},
+    ]
+
+
+def _triples(exchanges: Sequence[Exchange]) -> list[tuple[str, str, Any]]:
+    out = []
+    for number, (tool, _, result) in enumerate(exchanges, start=1):
+        given = result.get("evidence_id") if isinstance(result, Mapping) else None
+        out.append((str(given or f"a{number}"), tool, result))
+    return out
+
+
+def say_moved(moved: Moved) -> str:
+    """One movement in words, with the values of its entry."""
+    row = moved.row
+    who = f"{moved.service} " if moved.service else ""
+    if moved.log:
+        verb = "first logged" if row.get("moved") == "appeared" else "logged far more often"
+        level = f" [{row.get('level')}]" if row.get("level") else ""
+        counts = f"({row.get('before')} lines before, {row.get('after')} after)"
+        return f'{who}{verb}{level} "{moved.name[:_TEMPLATE]}" from {row["onset"]} {counts}'
+    if row.get("moved") == "appeared":
+        return f"{who}{moved.name} had no samples before {row['onset']}, then {row.get('after')}"
+    if row.get("moved") == "vanished":
+        return f"{who}{moved.name} was {row.get('before')} and has no samples after {row['onset']}"
+    if row.get("moved") == "transient":
+        values = f"from {row.get('before')} to {row.get('after')}"
+        return f"{who}{moved.name} went {values} at {row['onset']} and came back by itself"
+    return (
+        f"{who}{moved.name} went from {row.get('before')} to {row.get('after')} at {row['onset']}"
+    )
+
+
+def say_change(change: Changed, keys: Sequence[str] = ()) -> str:
+    """One change in words, with the keys of its diff (the given ones first)."""
+    row = change.row
+    of = f" of {change.service}" if change.service else ""
+    text = f"{row.get('kind')} {row.get('name')}{of} at {row.get('at')}"
+    order = [key for key in keys if key in change.diff]
+    order += [key for key in change.diff if key not in order]
+    parts = [f"{key} from {change.diff[key][0]} to {change.diff[key][1]}" for key in order[:4]]
+    return f"{text} changed {', '.join(parts)}" if parts else text
+
+
+def _finding(role: str, statement: str, evidence: Sequence[str], **more: Any) -> dict[str, Any]:
+    cited = list(dict.fromkeys(evidence))
+    return {"statement": statement, "evidence": cited, "role": role, **more}
+
+
+def _cause(facts: Facts, suspect: Suspect) -> dict[str, Any]:
+    symptoms = facts.symptoms()
+    change = suspect.change
+    parts = [say_change(change, suspect.keys)]
+    chosen = [next((m for m in symptoms if not m.log), None), next(iter(facts.bad_logs), None)]
+    chosen[1] = min(facts.bad_logs, key=lambda m: m.at) if facts.bad_logs else None
+    used = [one for one in chosen if one]
+    parts += [say_moved(one) for one in sorted(used, key=lambda one: one.at)]
+    return _finding(
+        "cause",
+        "; then ".join(parts),
+        [change.evidence, *(one.evidence for one in used)],
+        service=change.service or symptoms[0].service,
+        kind="config_change" if change.diff else str(change.row.get("kind") or "change"),
+        change=str(change.row.get("name") or ""),
+        since=str(symptoms[0].row["onset"]),
+    )
+
+
+def _without_change(facts: Facts) -> dict[str, Any] | None:
+    symptoms = facts.symptoms()
+    if not facts.bad_logs:
+        return None
+    first = min(facts.bad_logs, key=lambda moved: moved.at)
+    after = next((m for m in symptoms if not m.log and m.at >= first.at - 60), None)
+    if after is None:
+        return None
+    return _finding(
+        "cause",
+        f"{say_moved(first)}; then {say_moved(after)}; no change before it touches what moved",
+        [first.evidence, after.evidence],
+        service=first.service,
+        kind="mechanism",
+        change=None,
+        since=str(first.row["onset"]),
+    )
+
+
+def _ruled_out(facts: Facts, best: Suspect | None) -> list[dict[str, Any]]:
+    onset = facts.onset()
+    out = []
+    for one in facts.settings:
+        owner = next((c for c in facts.changes if echoes(one, c)), None)
+        if owner:
+            text = f"{say_moved(one)}, which only repeats a setting: {say_change(owner)}"
+            out.append(_finding("ruled_out", text, [one.evidence, owner.evidence]))
+    for one in facts.transients:
+        out.append(_finding("ruled_out", say_moved(one), [one.evidence], service=one.service))
+    for change in reversed(facts.changes):
+        if (best and change is best.change) or onset is None:
+            continue
+        if change.at > onset + CLOCK:
+            why = "came after the first movement"
+        elif not change.diff:
+            why = "names no changed setting"
+        else:
+            why = "has less to do with what moved"
+        out.append(_finding("ruled_out", f"{say_change(change)} {why}", [change.evidence]))
+    return out[:_MOST_RULED_OUT]
+
+
+def _answer(facts: Facts) -> dict[str, Any]:
+    findings: list[dict[str, Any]] = []
+    found = suspects(facts)
+    best = found[0] if found else None
+    symptoms = facts.symptoms()
+    cause = _cause(facts, best) if best else _without_change(facts)
+    if cause:
+        findings.append(cause)
+    metrics = [one for one in symptoms if not one.log]
+    for one in [*metrics[:_MOST_SYMPTOMS], *facts.bad_logs[:_MOST_LOGS]]:
+        findings.append(
+            _finding(
+                "symptom",
+                say_moved(one),
+                [one.evidence],
+                service=one.service,
+                kind="log" if one.log else "metric",
+                since=str(one.row["onset"]),
+            )
+        )
+    for suspect in found[:3]:
+        findings.append(
+            _finding(
+                "change",
+                say_change(suspect.change, suspect.keys),
+                [suspect.change.evidence],
+                service=suspect.change.service,
+                change=str(suspect.change.row.get("name") or ""),
+                since=str(suspect.change.row.get("at")),
+            )
+        )
+    findings += _ruled_out(facts, best)
+    if not findings and facts.looked:
+        found_counts = facts.counts.items()
+        looked = ", ".join(f"{count} {name}" for name, count in found_counts if name != "moved")
+        text = f"nothing moved beyond its noise in what was looked at ({looked or 'no data'})"
+        findings.append(_finding("ruled_out", text, list(facts.looked.values())))
+    return {"findings": findings, "done": True}
+
+
+def plan(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]] | dict[str, Any]:
+    """The next tool calls of a round, or its answer.
+
+    `exchanges` are this round's (tool, arguments, result) so far. Calls are `{"name", "args"}`; an
+    answer is `{"findings", "done"}`. The prompt adds nothing the results do not hold, so it is not
+    read.
+    """
+    del prompt
+    if not exchanges:
+        return _calls()
+    return _answer(collect(_triples(exchanges)))

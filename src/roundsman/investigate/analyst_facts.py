@@ -1,0 +1,216 @@
+"""What structured tool results say: movements, log shifts and changes, each with its evidence.
+
+No data access: only results that a run already holds. The analyst words findings from these facts,
+and the verdict checks findings against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from roundsman.analysis import shared_words
+from roundsman.sources.times import parse_time
+
+#: a change may be written down this long after its first effect (clocks, sampling), in seconds
+CLOCK = 5.0
+#: how long before the onset a change still counts, in seconds
+LOOK_BACK = 3600.0
+#: movements this long before the errors belong to the same event, in seconds
+_LEAD = 900.0
+_SAME_MOMENT = 60.0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A metric or a kind of log line that moved; `row` is the tool's own entry."""
+
+    evidence: str
+    at: float
+    service: str
+    name: str
+    row: Mapping[str, Any]
+    log: bool = False
+
+    @property
+    def bad(self) -> bool:
+        """Whether it is a log line that says something failed."""
+        return self.log and bool(self.row.get("bad"))
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A change as list_deploys returned it."""
+
+    evidence: str
+    at: float
+    row: Mapping[str, Any]
+
+    @property
+    def service(self) -> str:
+        return str(self.row.get("service") or "")
+
+    @property
+    def diff(self) -> Mapping[str, Any]:
+        found = self.row.get("diff")
+        return found if isinstance(found, Mapping) else {}
+
+
+@dataclass
+class Facts:
+    """Everything that moved or was changed, by kind."""
+
+    metrics: list[Moved] = field(default_factory=list)
+    settings: list[Moved] = field(default_factory=list)
+    transients: list[Moved] = field(default_factory=list)
+    logs: list[Moved] = field(default_factory=list)
+    changes: list[Changed] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    looked: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def bad_logs(self) -> list[Moved]:
+        """Log lines of error level and above that appeared or surged, the most frequent first."""
+        return [one for one in self.logs if one.bad]
+
+    def anchor(self) -> float | None:
+        """When the trouble was plain: onset of the largest error log, else strongest metric."""
+        if self.bad_logs:
+            return max(self.bad_logs, key=lambda m: int(m.row.get("after") or 0)).at
+        if self.metrics:
+            return max(self.metrics, key=lambda m: float(m.row.get("score") or 0)).at
+        return None
+
+    def symptoms(self) -> list[Moved]:
+        """What moved together, oldest first."""
+        anchor = self.anchor()
+        if anchor is None:
+            return []
+        found = [m for m in [*self.metrics, *self.bad_logs] if m.at >= anchor - _LEAD]
+        return sorted(found, key=lambda moved: (moved.at, moved.log))
+
+    def onset(self) -> float | None:
+        """The first moment of what moved together."""
+        found = self.symptoms()
+        return found[0].at if found else None
+
+
+def _ratio(before: Any, after: Any) -> float | None:
+    try:
+        low, high = float(before), float(after)
+    except (TypeError, ValueError):
+        return None
+    return high / low if low else None
+
+
+def echoes(setting: Moved, change: Changed) -> list[str]:
+    """Keys of a change whose new value a metric merely repeats: same values, or the same ratio."""
+    if not -CLOCK - _SAME_MOMENT <= setting.at - change.at <= 5 * _SAME_MOMENT:
+        return []
+    before, after = setting.row.get("before"), setting.row.get("after")
+    ratio = _ratio(before, after)
+    out = []
+    for key, pair in change.diff.items():
+        if not isinstance(pair, list) or len(pair) != 2:
+            continue
+        other = _ratio(pair[0], pair[1])
+        same = ratio is not None and other is not None and abs(ratio - other) < 1e-3 * abs(other)
+        if same or (before, after) == (pair[0], pair[1]):
+            out.append(str(key))
+    return out
+
+
+def _moved(evidence: str, row: Any, log: bool) -> Moved | None:
+    if not isinstance(row, Mapping) or not row.get("moved"):
+        return None
+    at = parse_time(row.get("onset"))
+    name = str(row.get("template" if log else "metric") or "")
+    if at is None or not name:
+        return None
+    return Moved(evidence, at, str(row.get("service") or ""), name, row, log)
+
+
+def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
+    """Facts from (evidence id, tool, result) triples; repeats of the same entry count once."""
+    facts = Facts()
+    seen: set[tuple[str, str, str]] = set()
+    flat: list[Moved] = []
+    for evidence, tool, result in results:
+        if not isinstance(result, Mapping) or result.get("status") in ("error", "blocked"):
+            facts.failed.append(tool)
+            continue
+        facts.looked.setdefault(tool, evidence)
+        counts = result.get("counts")
+        for name, count in (counts if isinstance(counts, Mapping) else {}).items():
+            if isinstance(count, int):
+                facts.counts[name] = max(count, facts.counts.get(name, 0))
+        for field_name, log in (("series", False), ("templates", True)):
+            for row in result.get(field_name) or []:
+                one = _moved(evidence, row, log)
+                if one and (key := (field_name, one.service, one.name)) not in seen:
+                    seen.add(key)
+                    flat.append(one)
+        for row in result.get("changes") or []:
+            at = parse_time(row.get("at")) if isinstance(row, Mapping) else None
+            if at is None:
+                continue
+            key = ("change", str(row.get("service")), f"{at} {row.get('name')}")
+            if key not in seen:
+                seen.add(key)
+                facts.changes.append(Changed(evidence, at, row))
+    facts.changes.sort(key=lambda change: change.at)
+    for one in flat:
+        if one.log:
+            facts.logs.append(one)
+        elif one.row.get("moved") == "transient":
+            facts.transients.append(one)
+        elif one.row.get("setting") and (
+            one.row.get("moved") != "step" or any(echoes(one, c) for c in facts.changes)
+        ):
+            facts.settings.append(one)
+        else:
+            facts.metrics.append(one)
+    return facts
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A change before the onset and why it is suspected; `keys` of its diff, related first."""
+
+    change: Changed
+    score: float
+    keys: tuple[str, ...]
+    same_service: bool
+    words: tuple[str, ...]
+
+
+def suspects(facts: Facts) -> list[Suspect]:
+    """Changes that precede the onset and touch something that moved, the likeliest first."""
+    onset = facts.onset()
+    if onset is None:
+        return []
+    symptoms = facts.symptoms()
+    services = {one.service.lower() for one in symptoms if one.service}
+    first = symptoms[0].service.lower()
+    said = " ".join(one.name for one in facts.bad_logs).lower()
+    names = [one.name for one in symptoms]
+    out = []
+    for change in facts.changes:
+        if not onset - LOOK_BACK <= change.at <= onset + CLOCK:
+            continue
+        echoed = [key for setting in facts.settings for key in echoes(setting, change)]
+        related = {key: shared_words(str(key), names) for key in change.diff}
+        keys = sorted(change.diff, key=lambda k: (k not in echoed, -len(related[k]), str(k)))
+        words = sorted({word for found in related.values() for word in found})
+        text = shared_words(f"{change.row.get('text') or ''} {change.row.get('name') or ''}", names)
+        service = change.service.lower()
+        same = bool(service) and (service in services or service in said)
+        if not (same or words or len(text) > 1):
+            continue
+        score = 2.0 * same + 1.0 * (service == first) + 2.0 * bool(words) + 0.5 * min(len(text), 4)
+        score += 1.0 * bool(change.diff) + 1.0 * bool(echoed) - (onset - change.at) / LOOK_BACK
+        strong = tuple(str(k) for k in keys if k in echoed or related[k]) or tuple(map(str, keys))
+        out.append(Suspect(change, round(score, 2), strong, same, tuple(words + text)))
+    return sorted(out, key=lambda one: -one.score)

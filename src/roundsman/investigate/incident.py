@@ -1,0 +1,167 @@
+"""An incident: the question, the window and the telemetry it is asked of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from roundsman.errors import SourceError
+from roundsman.sources import IncidentFolder, Window
+from roundsman.sources.times import iso, parse_time
+
+_BEFORE_ALERT, _AFTER_ALERT = 45 * 60.0, 15 * 60.0
+_LONGEST = 60 * 60.0
+_DEFAULT = "What went wrong in this window, since when, and what caused it?"
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What called somebody: when (epoch seconds), which service, which words."""
+
+    at: float | None
+    service: str
+    name: str
+    summary: str
+
+
+@dataclass
+class Incident:
+    """One incident. `window` is what tools look back from; `path` names the folder."""
+
+    path: Path
+    question: str
+    window: Window
+    services: list[str]
+    alert: Alert | None
+    source: IncidentFolder
+
+    @property
+    def unseen(self) -> list[dict[str, Any]]:
+        """What could not be read so far, in report form."""
+        return [one.as_dict() for one in self.source.unseen]
+
+    def describe(self) -> str:
+        """The incident as a prompt states it: facts only."""
+        lines = [self.question, f"Window: {iso(self.window.start)} to {iso(self.window.end)}."]
+        if self.alert:
+            when = f" at {iso(self.alert.at)}" if self.alert.at is not None else ""
+            who = f" for {self.alert.service}" if self.alert.service else ""
+            lines.append(f"Alert: {self.alert.name}{who}{when}. {self.alert.summary}".strip())
+        if self.services:
+            lines.append("Services: " + ", ".join(self.services[:40]) + ".")
+        lines.append("Telemetry: " + ", ".join(self.source.kinds) + ".")
+        return "\n".join(lines)
+
+
+def _first(record: dict[str, Any], *names: str) -> Any:
+    return next((record[name] for name in names if record.get(name) not in (None, "")), None)
+
+
+def read_alert(path: Path) -> Alert:
+    """An alert from Alertmanager's webhook or a flat JSON object; SourceError names the file."""
+    try:
+        record = json.loads(path.read_bytes().decode("utf-8", "replace"))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path.name}: not a JSON alert: {error}") from None
+    if isinstance(record, list):
+        record = record[0] if record else {}
+    if not isinstance(record, dict):
+        raise SourceError(f"{path.name}: expected a JSON object, got {type(record).__name__}")
+    inner = record.get("alerts")
+    if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+        record = {**record, **inner[0]}
+    labels = record.get("labels") if isinstance(record.get("labels"), dict) else {}
+    notes = record.get("annotations") if isinstance(record.get("annotations"), dict) else {}
+    flat = {**record, **(labels or {}), **(notes or {})}
+    return Alert(
+        at=parse_time(
+            _first(flat, "startsAt", "fired_at", "started_at", "timestamp", "ts", "time", "at")
+        ),
+        service=str(_first(flat, "service", "service_name", "app", "job", "component") or ""),
+        name=str(_first(flat, "alertname", "monitor", "alert_name", "title", "name") or "alert"),
+        summary=str(_first(flat, "summary", "description", "message") or "")[:400],
+    )
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_bytes().decode("utf-8", "replace"))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise SourceError(f"{path.name}{line}: not YAML; see examples/incidents") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise SourceError(f"{path.name}: expected question, window and services")
+    return content
+
+
+def _given_window(spec: Any, name: str) -> Window | None:
+    if spec is None:
+        return None
+    if not isinstance(spec, dict):
+        raise SourceError(f"{name}: window needs start and end, got {spec!r}")
+    start, end = parse_time(spec.get("start")), parse_time(spec.get("end"))
+    if start is None or end is None or start >= end:
+        raise SourceError(
+            f"{name}: window start {spec.get('start')!r} and end {spec.get('end')!r} must be "
+            "times, start before end, as 2026-01-31T10:00:00Z"
+        )
+    return Window(start, end)
+
+
+def _found_window(folder: IncidentFolder, alert: Alert | None) -> Window:
+    extent = folder.extent()
+    if alert and alert.at is not None:
+        end = alert.at + _AFTER_ALERT
+        if extent and extent.start <= alert.at <= extent.end + _LONGEST:
+            end = min(end, max(extent.end, alert.at))
+            start = max(end - _LONGEST, min(extent.start, alert.at - 60))
+            return Window(start, end)
+        return Window(alert.at - _BEFORE_ALERT, end)
+    if extent is None:
+        raise SourceError(
+            f"{folder.path}: no time can be read in it; give a window in incident.yaml"
+        )
+    # a lone moment still needs a width
+    return Window(max(extent.start, extent.end - _LONGEST) - 1, extent.end + 1)
+
+
+def load_incident(path: str | Path, question: str | None = None) -> Incident:
+    """Open an incident folder.
+
+    The question comes from the argument, incident.yaml, alert.json or a default, in this order; the
+    window from incident.yaml, else around the alert, else the last hour of telemetry. Raises
+    SourceError with one line when there is nothing to investigate.
+    """
+    root = Path(path)
+    folder = IncidentFolder(root)
+    spec_file = next(
+        (p for n in ("incident.yaml", "incident.yml") if (p := root / n).is_file()), None
+    )
+    spec = _read_yaml(spec_file) if spec_file else {}
+    alert_file = next(
+        (p for d in (root, root / "context") if (p := d / "alert.json").is_file()), None
+    )
+    alert = read_alert(alert_file) if alert_file else None
+    asked = question or spec.get("question")
+    if not asked and alert:
+        who = f" on {alert.service}" if alert.service else ""
+        asked = f"What caused {alert.name}{who}?"
+    window = _given_window(spec.get("window"), spec_file.name if spec_file else "")
+    services = spec.get("services")
+    if services is not None and not isinstance(services, list):
+        raise SourceError(f"incident.yaml: services must be a list, got {services!r}")
+    return Incident(
+        path=root,
+        question=str(asked or _DEFAULT),
+        window=window or _found_window(folder, alert),
+        services=[str(name) for name in services] if services else folder.services(),
+        alert=alert,
+        source=folder,
+    )

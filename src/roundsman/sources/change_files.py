@@ -1,0 +1,96 @@
+"""Deploys, commits and feature flags of an incident folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from roundsman.errors import SourceError
+from roundsman.sources.protocols import Change
+from roundsman.sources.times import parse_time
+
+_TIME = (
+    "timestamp", "ts", "time", "at", "deployed_at", "finished_at", "started_at", "merged_at",
+    "changed_at", "updated_at", "toggled_at", "date", "created_at", "author_date",
+)  # fmt: skip
+_SERVICE = ("service", "service_name", "app", "application", "component", "repo", "repository")
+_NAME = ("version", "name", "flag", "key", "sha", "id", "commit", "title", "image")
+_TEXT = ("message", "description", "summary", "notes", "title", "files", "diff", "patch", "change")
+_BEFORE = ("previous_env", "previous_config", "old_env", "old_config", "before", "previous", "from")
+_AFTER = ("env", "config", "new_env", "new_config", "after", "to", "value")
+_LISTS = ("deploys", "deployments", "commits", "flags", "feature_flags", "changes", "items", "data")
+
+
+def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((record[name] for name in names if record.get(name) not in (None, "")), None)
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {prefix or "value": value} if value is not None else {}
+    out: dict[str, Any] = {}
+    for key, inner in value.items():
+        name = f"{prefix}.{key}" if prefix else str(key)
+        out |= _flat(inner, name) if isinstance(inner, dict) else {name: inner}
+    return out
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    text = path.read_bytes().decode("utf-8", "replace").strip()
+    if not text:
+        raise SourceError(f"{path.name}: empty file, expected a JSON list")
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = []
+        for number, line in enumerate(text.splitlines(), start=1):
+            try:
+                content += [json.loads(line)] if line.strip() else []
+            except ValueError as error:
+                raise SourceError(f"{path.name}:{number}: not JSON: {error}") from None
+    if isinstance(content, dict):
+        inner = next((content[k] for k in _LISTS if isinstance(content.get(k), list)), None)
+        content = inner if inner is not None else [content]
+    return [record for record in content if isinstance(record, dict)]
+
+
+def _diff(record: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    explicit = record.get("config_diff") or record.get("env_diff") or record.get("config_changes")
+    if isinstance(explicit, dict):
+        out: dict[str, tuple[Any, Any]] = {}
+        for key, pair in explicit.items():
+            if isinstance(pair, list) and len(pair) == 2:
+                out[str(key)] = (pair[0], pair[1])
+            elif isinstance(pair, dict):
+                out[str(key)] = (_first(pair, ("old", *_BEFORE)), _first(pair, ("new", *_AFTER)))
+        return out
+    before, after = _first(record, _BEFORE), _first(record, _AFTER)
+    if before is None or after is None or isinstance(before, dict) != isinstance(after, dict):
+        return {}
+    old, new = _flat(before), _flat(after)
+    keys = list(dict.fromkeys([*old, *new]))
+    return {key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)}
+
+
+def read_change_file(path: Path, kind: str) -> tuple[list[Change], int]:
+    """Changes of one file, oldest first, and how many records had no readable time.
+
+    A deploy that carries its configuration but not the one before is compared with the deploy of
+    the same service before it. Raises SourceError, one line with file and line, when it is not JSON.
+    """
+    dated = [(parse_time(_first(record, _TIME)), record) for record in _records(path)]
+    known = sorted(((at, r) for at, r in dated if at is not None), key=lambda pair: pair[0])
+    last: dict[str, Any] = {}
+    out: list[Change] = []
+    for at, record in known:
+        service = str(_first(record, _SERVICE) or "")
+        config = _first(record, _AFTER)
+        if _first(record, _BEFORE) is None and isinstance(config, dict) and service in last:
+            record = {**record, "previous_env": last[service], "env": config}
+        if isinstance(config, dict):
+            last[service] = config
+        text = " ".join(str(record[k]) for k in _TEXT if record.get(k))
+        name = str(_first(record, _NAME) or kind)
+        out.append(Change(at, kind, service, name, _diff(record), text[:2000]))
+    return out, len(dated) - len(known)

@@ -1,0 +1,169 @@
+"""An incident folder: metrics, logs and changes as files, seen through the three protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from roundsman.errors import SourceError
+from roundsman.sources.change_files import read_change_file
+from roundsman.sources.log_files import BYTE_BUDGET, LogFile
+from roundsman.sources.metric_files import read_metric_file
+from roundsman.sources.protocols import Change, LogLine, Series, Unseen, Window
+
+_METRIC_ENDINGS = (".csv", ".csv.gz", ".parquet")
+_LOG_ENDINGS = (".ndjson", ".jsonl", ".json", ".log", ".txt")
+_CHANGES = {"deploys": "deploy", "deployments": "deploy", "commits": "commit", "flags": "flag"}
+#: metric files above this are not loaded into memory (bytes)
+_LARGEST_METRIC_FILE = 512 * 1024 * 1024
+_EXPECTED = "expected metrics/*.csv|parquet, logs/*.ndjson|*.log[.gz] or deploys.json in it"
+
+
+def _is_log(path: Path) -> bool:
+    name = path.name.removesuffix(".gz")
+    stem, dot, number = name.rpartition(".")
+    return name.endswith(_LOG_ENDINGS) or (bool(dot) and number.isdigit() and ".log" in stem)
+
+
+class IncidentFolder:
+    """Satisfies MetricSource, LogSource and ChangeSource over one folder.
+
+    `unseen` lists, without repeats, what exists but could not be read. Raises SourceError when the
+    folder is missing, or when nothing in it can be read.
+    """
+
+    def __init__(self, path: Path, log_budget: int = BYTE_BUDGET) -> None:
+        if not path.is_dir():
+            what = "is a file, not a folder" if path.exists() else "no such folder"
+            raise SourceError(f"{path}: {what}; give an incident folder, {_EXPECTED}")
+        self.path = path
+        self.unseen: list[Unseen] = []
+        self._series: list[Series] = []
+        self._changes: list[Change] = []
+        self._errors: list[str] = []
+        self._extent: Window | None = None
+        for root in (path, path / "context"):
+            self._load_metrics(root)
+            self._load_changes(root)
+        self._logs = [LogFile(file, log_budget) for file in self._log_paths()]
+        self.kinds = [
+            kind
+            for kind, some in (
+                ("metrics", self._series),
+                ("logs", self._logs),
+                ("changes", self._changes),
+            )
+            if some
+        ]
+        if not self.kinds:
+            if self._errors:
+                raise SourceError(self._errors[0])
+            raise SourceError(f"{path}: no telemetry in this folder; {_EXPECTED}")
+
+    # --- the protocols -----------------------------------------------------------------------
+
+    def series(self, window: Window, service: str = "", metric: str = "") -> list[Series]:
+        """Series with at least one sample in the window, cut to it."""
+        out = []
+        for one in self._series:
+            if service.lower() not in one.service.lower():
+                continue
+            if metric.lower() not in one.metric.lower():
+                continue
+            inside = (one.times >= window.start) & (one.times <= window.end)
+            if inside.any():
+                cut = Series(one.service, one.metric, one.times[inside], one.values[inside])
+                out.append(cut)
+        return out
+
+    def lines(self, window: Window, service: str = "", text: str = "") -> Iterator[LogLine]:
+        """Log lines of the window, file by file, each file in its own order."""
+        wanted = service.lower()
+        for file in self._logs:
+            for line in file.lines(window, text, self.note):
+                if not wanted or wanted in line.service.lower() or wanted in file.service.lower():
+                    yield line
+
+    def changes(self, window: Window) -> list[Change]:
+        """Changes of the window, oldest first."""
+        return [change for change in self._changes if window.holds(change.at)]
+
+    # --- about the folder --------------------------------------------------------------------
+
+    def services(self) -> list[str]:
+        """Names of services seen in metrics and changes and in the names of log files."""
+        names = [one.service for one in self._series] + [c.service for c in self._changes]
+        names += [file.service for file in self._logs if file.path.parent.name == "logs"]
+        return sorted({name for name in names if name})
+
+    def extent(self) -> Window | None:
+        """The time metrics and logs cover; changes count only when there is nothing else."""
+        if self._extent is not None:
+            return self._extent
+        edges = [(float(s.times[0]), float(s.times[-1])) for s in self._series]
+        edges += [edge for file in self._logs if (edge := file.extent())]
+        if not edges:
+            edges = [(change.at, change.at) for change in self._changes]
+        if not edges:
+            return None
+        self._extent = Window(min(a for a, _ in edges), max(b for _, b in edges))
+        return self._extent
+
+    def note(self, unseen: Unseen) -> None:
+        """Remember that something was not looked at (once)."""
+        if unseen not in self.unseen:
+            self.unseen.append(unseen)
+
+    # --- loading -----------------------------------------------------------------------------
+
+    def _failed(self, file: Path, error: SourceError) -> None:
+        self._errors.append(f"{file.parent.name}/{error}")
+        self.note(Unseen(str(file.relative_to(self.path)), str(error)))
+
+    def _load_metrics(self, root: Path) -> None:
+        files = [root / "metrics.csv", root / "metrics.csv.gz", root / "metrics.parquet"]
+        if (root / "metrics").is_dir():
+            files += sorted((root / "metrics").rglob("*"))
+        for file in files:
+            if not file.is_file() or not file.name.lower().endswith(_METRIC_ENDINGS):
+                continue
+            try:
+                if file.stat().st_size > _LARGEST_METRIC_FILE:
+                    raise SourceError(
+                        f"{file.name}: over {_LARGEST_METRIC_FILE >> 20} MB; split it"
+                    )
+                self._series += read_metric_file(file)
+            except SourceError as error:
+                self._failed(file, error)
+
+    def _load_changes(self, root: Path) -> None:
+        for stem, kind in _CHANGES.items():
+            for ending in (".json", ".ndjson", ".jsonl"):
+                file = root / f"{stem}{ending}"
+                if not file.is_file():
+                    continue
+                try:
+                    found, undated = read_change_file(file, kind)
+                except SourceError as error:
+                    self._failed(file, error)
+                    continue
+                self._changes += found
+                if undated:
+                    self.note(Unseen(file.name, "records without a readable time", undated))
+        self._changes.sort(key=lambda change: change.at)
+
+    def _log_paths(self) -> Iterator[Path]:
+        for root in (self.path, self.path / "context"):
+            top = [root / f"logs{ending}" for ending in _LOG_ENDINGS]
+            top += [root / f"logs{ending}.gz" for ending in _LOG_ENDINGS]
+            inner = sorted((root / "logs").rglob("*")) if (root / "logs").is_dir() else []
+            loose = sorted(set(root.glob("*.log*")) - set(top)) if root.is_dir() else []
+            for file in [*top, *loose, *inner]:
+                if not file.is_file():
+                    continue
+                if not _is_log(file):
+                    self.note(Unseen(str(file.relative_to(self.path)), "not a known log format"))
+                elif file.stat().st_size == 0:
+                    self.note(Unseen(str(file.relative_to(self.path)), "empty file"))
+                else:
+                    yield file

@@ -1,0 +1,105 @@
+"""What the investigator needs to know about a system, whoever stores it.
+
+Three small protocols; an incident folder, a metric store or a test double all satisfy them. Times
+are epoch seconds (UTC) everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of time, both ends included, in epoch seconds."""
+
+    start: float
+    end: float
+
+    def last_minutes(self, minutes: float) -> Window:
+        """The same end, at most `minutes` long and never longer than this window."""
+        return Window(max(self.start, self.end - minutes * 60), self.end)
+
+    def holds(self, at: float) -> bool:
+        """Whether a moment lies inside."""
+        return self.start <= at <= self.end
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of one service, ordered by time, without gaps filled in."""
+
+    service: str
+    metric: str
+    times: Floats
+    values: Floats
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One log record; `raw` is what was written, `text` the message without time and fields."""
+
+    at: float
+    service: str
+    level: str
+    text: str
+    raw: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something people changed: a deploy, a commit, a feature flag.
+
+    `diff` maps a configuration key to its value before (None: absent or unknown) and after.
+    """
+
+    at: float
+    kind: str
+    service: str
+    name: str
+    diff: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Telemetry that exists but was not looked at, and why (`count`: lines, bytes or files)."""
+
+    what: str
+    why: str
+    count: int = 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form a report carries."""
+        return {"what": self.what, "why": self.why, "count": self.count}
+
+
+class MetricSource(Protocol):
+    """Numbers over time."""
+
+    def series(self, window: Window, service: str = "", metric: str = "") -> list[Series]:
+        """Series with samples in the window whose names contain the given texts (any case)."""
+        ...
+
+
+class LogSource(Protocol):
+    """Lines over time."""
+
+    def lines(self, window: Window, service: str = "", text: str = "") -> Iterator[LogLine]:
+        """Lines in the window, file by file; what was not read is added to `unseen` afterwards."""
+        ...
+
+
+class ChangeSource(Protocol):
+    """What people did."""
+
+    def changes(self, window: Window) -> list[Change]:
+        """Changes in the window, oldest first."""
+        ...
