@@ -12,6 +12,7 @@ from roundsman.report.text import (
     as_dicts,
     as_list,
     as_number,
+    as_time,
     clean,
     compact,
     plural,
@@ -163,9 +164,39 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
         what = clean(item.get("tool"), 120) or _thing(item)
         yield "refused " + _join(what, clean(item.get("reason")), item.get("count"))
     for item in as_dicts(report.get("amended")):
-        where = ", ".join(
-            f"{key} {clean(stop[key], 80)}" for key in ("rule", "layer") if stop.get(key)
+        where = f"{clean(item.get('tool'), 120)} {clean(item.get('arg'), 120)}".strip()
+        yield f"amended {where}: {clean(item.get('from'), 80)} → {clean(item.get('to'), 80)}"
+    for item in as_dicts(report.get("cuts")):
+        where = clean(item.get("round"), 20)
+        why = clean(item.get("reason") or item.get("statement"))
+        yield (f"cut round {where}" if where else "cut") + (f": {why}" if why else "")
+    for item in as_dicts(report.get("blocks")):
+        why = clean(item.get("reason"))
+        yield "blocked " + _join(clean(item.get("tool"), 120) or _thing(item), why, None)
+
+
+def _timeline(report: Mapping[str, Any]) -> list[Moment]:
+    moments = []
+    for item in as_dicts(report.get("timeline")):
+        at = as_time(item.get("at"))
+        moments.append(
+            Moment(
+                iso=at.isoformat() if at else "",
+                at=show_time(item.get("at")),
+                what=clean(item.get("what") or item.get("statement")),
+                kind=clean(item.get("kind"), 30) or "event",
+                service=clean(item.get("service"), 120),
+            )
         )
+    return sorted(moments, key=lambda one: (not one.iso, one.iso))
+
+
+def _stop(report: Mapping[str, Any]) -> str:
+    stop = as_dict(report.get("stop"))
+    bare = report.get("stop")
+    reason = clean(bare if isinstance(bare, str) else stop.get("reason"), 60)
+    words = f"{_STOPS[reason]} ({reason})" if reason in _STOPS else reason or "unfinished"
+    where = ", ".join(f"{key} {clean(stop[key], 80)}" for key in ("rule", "layer") if stop.get(key))
     detail = clean(stop.get("detail"))
     return words + (f", {where}" if where else "") + (f": {detail}" if detail else "")
 
