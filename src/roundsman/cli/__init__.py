@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -74,4 +75,10 @@ def main(args: list[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except Exception as error:
+        if os.environ.get("ROUNDSMAN_DEBUG"):
+            raise
+        text = f"bug: {type(error).__name__}: {error}; ROUNDSMAN_DEBUG=1 shows where"
+        click.echo(text, err=True)
+        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)

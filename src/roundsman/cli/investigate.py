@@ -101,12 +101,13 @@ def _watcher(progress: Progress, policy: Policy) -> Any:
 
 def _check_writable(out: Path) -> None:
     """Better to learn it before the run than after."""
-    import os
+    from tempfile import TemporaryFile
 
     from roundsman.errors import UsageError
 
-    spot = out
-    while not spot.exists() and spot != spot.parent:
-        spot = spot.parent
-    if not spot.is_dir() or not os.access(spot, os.W_OK):
-        raise UsageError(f"--out {out}: {spot} cannot be written; choose another folder")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise UsageError(f"--out {out}: {error.strerror or error}; choose another folder") from None

@@ -72,14 +72,29 @@ def investigate(
 def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) -> dict[str, Any]:
     """The report with the verdict code settles from grounded findings."""
     report = base_report(run, policy, model, incident.question)
-    cause, alternatives = settle(report["findings"], report["evidence"])
-    report["cause"], report["alternatives"] = cause, alternatives
+    cause = settle(report["findings"], report["evidence"])
+    report["alternatives"] = cause.pop("alternatives", [])
+    report["cause"] = _only_what_was_seen(cause, report)
     report["timeline"] = timeline(incident, cause)
     report["charts"] = charts(incident, cause.get("since"))
     report["unseen"] = incident.unseen
     for row in report["evidence"]:
         del row["result"]  # whole results stay in the journal: runs show RUN --evidence ID
     return report
+
+
+def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    """An abstention says "nothing moved" only when somebody looked."""
+    if not cause.get("abstained"):
+        return cause
+    stop = report["stop"]
+    if stop["reason"] in ("aborted", "failed"):
+        because = f"the investigation ended before it could say: {stop['detail']}"
+    elif not any(e["status"] in ("ok", "empty") for e in report["evidence"]):
+        because = "nothing was asked of the telemetry, so nothing can be said of it"
+    else:
+        return cause
+    return cause | {"because": because, "next_action": "run the investigation again"}
 
 
 def threaded(tools: list[Callable[..., Any]]) -> list[Callable[..., Any]]:
