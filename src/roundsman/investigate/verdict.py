@@ -155,8 +155,8 @@ def _next(suspect: Suspect | None, service: str) -> str:
 def settle(
     findings: Sequence[Mapping[str, Any]],
     evidence: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """`cause` and `alternatives` (statement, why_not) of the report.
+) -> dict[str, Any]:
+    """The `cause` of the report, with its `alternatives` (statement, why_not) under that key.
 
     `findings` are the run's findings (statement, evidence ids, optionally role, service, change,
     since). `evidence` is the report's list with the whole tool result under `result`, or a map from id
@@ -176,7 +176,7 @@ def settle(
         {"statement": str(f.get("statement")), "why_not": why} for f, why in bad if _proposes(f)
     ]
     if not facts.symptoms():
-        return _abstain(_nothing_moved(facts), facts), others[:_MOST_ALTERNATIVES]
+        return _with(_abstain(_nothing_moved(facts), facts), others)
     found = suspects(facts)
     for finding in (f for f in good if _proposes(f)):
         suspect = _match(finding, found)
@@ -189,9 +189,13 @@ def settle(
             others.append({"statement": str(finding.get("statement")), "why_not": why})
             continue
         accepted = _accept(facts, finding, suspect, found)
-        return accepted, (others + _rest(facts, suspect, found))[:_MOST_ALTERNATIVES]
+        return _with(accepted, others + _rest(facts, suspect, found))
     because = "something moved, but no grounded finding names a change or an error that precedes it"
-    return _abstain(because, facts), (others + _rest(facts, None, found))[:_MOST_ALTERNATIVES]
+    return _with(_abstain(because, facts), others + _rest(facts, None, found))
+
+
+def _with(cause: dict[str, Any], alternatives: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**cause, "alternatives": alternatives[:_MOST_ALTERNATIVES]}
 
 
 def _proposes(finding: Mapping[str, Any]) -> bool:
