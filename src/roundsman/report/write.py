@@ -22,8 +22,8 @@ _RISKY = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def to_json(report: Mapping[str, Any]) -> str:
-    """The report as valid JSON text: NaN and infinities are null, half surrogates U+FFFD."""
+def to_json(report: object) -> str:
+    """The report (or any plain data) as valid JSON text: NaN and infinities are null, half surrogates U+FFFD."""
     text = json.dumps(_plain(report), ensure_ascii=False, indent=2, allow_nan=False)
     return _RISKY.sub(lambda hit: f"\\u{ord(hit[0]):04x}", text) + "\n"
 

@@ -1,0 +1,190 @@
+"""`roundsman runs list|show|delete`: what the journal holds."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from roundsman.errors import JournalDamaged, RunNotFound, UsageError
+
+if TYPE_CHECKING:
+    from roundsman.ledger import Record, RunInfo, Store
+
+_json = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+_run = click.argument("run", metavar="RUN")
+
+
+@click.group()
+def runs() -> None:
+    """List, show and delete recorded runs. RUN is an id or its beginning."""
+
+
+@runs.command("list")
+@_json
+def list_runs(as_json: bool) -> None:
+    """List all runs, newest first."""
+    with _store() as store:
+        found = store.runs()
+    if as_json:
+        _print_json([as_data(one) for one in found])
+    elif not found:
+        click.echo("no runs yet; start one with: roundsman investigate PATH")
+    else:
+        for line in table(found, shutil.get_terminal_size((100, 24)).columns):
+            click.echo(line)
+
+
+@runs.command()
+@_run
+@_json
+@click.option("--evidence", "evidence_id", metavar="ID", help="Only this action, whole.")
+def show(run: str, as_json: bool, evidence_id: str | None) -> None:
+    """Show a run's report, or one piece of its evidence as it was recorded."""
+    from roundsman.cli.journal_view import decisions, evidence_of, interim_report
+
+    with _store() as store:
+        info = resolve(store, run)
+        saved = store.report(info.run_id)
+        damage: JournalDamaged | None = None
+        records: list[Record] = []
+        try:
+            store.verify(info.run_id)
+            records = store.records(info.run_id)
+        except JournalDamaged as error:
+            # What is there is still shown; the error ends the command.
+            damage = error
+    if evidence_id is not None:
+        if damage is not None:
+            raise damage
+        _show_evidence(evidence_of(info.run_id, evidence_id, records, saved), as_json)
+        return
+    if as_json:
+        journal = {"ok": damage is None, "records": len(records), "error": damage and str(damage)}
+        decided = decisions(records)
+        data = as_data(info) | {"journal": journal, "decisions": decided, "report": saved}
+        _print_json(data)
+    else:
+        from rich.console import Console
+
+        from roundsman.report import to_terminal
+
+        to_terminal(saved or interim_report(info, records), Console())
+        click.echo(f"status {info.status}, {len(records)} records in the journal")
+    if damage is not None:
+        raise damage
+
+
+@runs.command()
+@_run
+def delete(run: str) -> None:
+    """Forget a run and its journal for good."""
+    with _store() as store:
+        info = resolve(store, run)
+        store.delete(info.run_id)
+    click.echo(f"deleted run {info.run_id}")
+
+
+def resolve(store: Store, given: str) -> RunInfo:
+    """The run of this id, or the only one whose id begins so.
+
+    Raises:
+        RunNotFound: there is none.
+        UsageError: the beginning fits several.
+    """
+    known = store.runs()
+    fitting = [one for one in known if one.run_id == given] or [
+        one for one in known if given and one.run_id.startswith(given)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        from difflib import get_close_matches
+
+        near = get_close_matches(given, [one.run_id for one in known], 1)
+        hint = f"did you mean {near[0]}?" if near else "see: roundsman runs list"
+        raise RunNotFound(f"no run {_clean(given, 80)!r}; {hint}")
+    ids = ", ".join(one.run_id for one in fitting[:5]) + (", ..." if len(fitting) > 5 else "")
+    raise UsageError(f"{given!r} is the beginning of {len(fitting)} runs ({ids}); give more of it")
+
+
+def as_data(info: RunInfo) -> dict[str, Any]:
+    """A run as `--json` gives it; `started` is ISO-8601 in UTC."""
+    started = datetime.fromtimestamp(info.started, UTC).isoformat(timespec="seconds")
+    return {
+        "run_id": info.run_id,
+        "status": info.status,
+        "started": started.replace("+00:00", "Z"),
+        "question": info.question,
+        "rounds": info.rounds,
+        "usage": info.usage,
+    }
+
+
+def table(found: list[RunInfo], width: int) -> list[str]:
+    """Columns no wider than `width` (at least 60); the question takes what is left."""
+    from roundsman.report.text import show_number
+
+    rows = [("RUN", "STATUS", "STARTED (UTC)", "ROUNDS", "TOKENS", "QUESTION")]
+    for one in found:
+        started = datetime.fromtimestamp(one.started, UTC).strftime("%Y-%m-%d %H:%M")
+        tokens = show_number(one.usage.get("tokens", 0))
+        question = _clean(one.question, 300)
+        rows.append((one.run_id, one.status, started, str(one.rounds), tokens, question))
+    sizes = [max(len(row[column]) for row in rows) for column in range(5)]
+    room = max(width, 60) - sum(sizes) - 2 * 5
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(size) if column in (3, 4) else cell.ljust(size)
+            for column, (cell, size) in enumerate(zip(row, sizes, strict=False))
+        ]
+        question = row[5] if len(row[5]) <= room else row[5][: max(0, room - 3)].rstrip() + "..."
+        lines.append("  ".join([*cells, question if room > 7 else ""]).rstrip())
+    return lines
+
+
+def _show_evidence(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        _print_json(found)
+        return
+    from roundsman.report import clean, to_json
+    from roundsman.report.evidence import query_text
+
+    click.echo(f"{found['id']}  {clean(found['tool'], 120)}  {clean(found['status'], 40)}")
+    for said in found["decisions"]:
+        why = clean(said.get("reason"))
+        click.echo(f"{clean(said.get('verdict'), 40)} by {clean(said.get('rule'), 80)}: {why}")
+    query = query_text(found)
+    if query:
+        click.echo(f"\n{query}")
+    result = found["result"]
+    text = result if isinstance(result, str) else to_json(result)
+    click.echo("\n" + clean(text, 200_000, lines=True))
+
+
+@contextmanager
+def _store() -> Iterator[Store]:
+    from roundsman.ledger import open_store
+
+    store = open_store()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _clean(text: str, limit: int) -> str:
+    from roundsman.report import clean
+
+    return clean(text, limit)
+
+
+def _print_json(data: object) -> None:
+    from roundsman.report import to_json
+
+    click.echo(to_json(data), nl=False)
