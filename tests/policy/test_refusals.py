@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.errors import PolicyError
@@ -84,6 +84,7 @@ def test_the_whole_file_is_accepted() -> None:
     _checked(WHOLE.encode(), "policy.yaml")
 
 
+@settings(deadline=None)
 @given(st.sampled_from(KEYS), st.data())
 def test_any_typo_is_met_with_did_you_mean_on_its_line(
     entry: tuple[int, str], data: st.DataObject
@@ -207,6 +208,7 @@ def test_a_byte_order_mark_is_no_harm() -> None:
     _checked(b"\xef\xbb\xbfversion: 1\n", "policy.yaml")
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_else(raw: bytes) -> None:
     try:
@@ -215,6 +217,7 @@ def test_no_bytes_raise_anything_else(raw: bytes) -> None:
         assert "\n" not in str(err)  # noqa: PT017
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="verson:1{}[]-&*!?|>'\"#%@ \n\tru", max_size=60))
 def test_no_yaml_like_text_raises_anything_else(text: str) -> None:
     try:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from roundsman.policy import PRESETS, RULE_NAMES, Policy, json_schema, load_policy, to_yaml
@@ -65,6 +65,7 @@ policies = some(
 
 
 @given(policies)
+@example(Policy(name="\x85 \u2028\n"))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_what_is_shown_loads_back_equal(tmp_path: Path, policy: Policy) -> None:
     file = tmp_path / "shown.yaml"

@@ -104,7 +104,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = None if isinstance(plain_scalar(text), str) else '"'
+    # only double quotes keep every line break (next line, line separator ...) as it is
+    plain = isinstance(plain_scalar(text), str) and text.isprintable()
+    style = None if plain else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
 
 
