@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ def guarded(
     *,
     store: Store | None = None,
     home: Path | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> App:
     """The app, with every model, tool and agent under one policy and one account a run.
 
@@ -31,6 +34,9 @@ def guarded(
         policy: a loaded policy, a preset's name or a file.
         store: where runs are written; by default the store under `home` or `$ROUNDSMAN_HOME`,
             opened when the first run begins.
+        clock: seconds since the epoch; tests hand in their own.
+
+    An app that is guarded already gets the new policy in place of the old.
 
     Raises:
         RefusedToStart: a path the guard cannot see and the policy does not name.
@@ -44,11 +50,11 @@ def guarded(
     for model in models(app.root_agent):
         guard_model(model)
     PRICES[policy.digest] = lambda name: _prices(name, policy)
-    opener = _Opener(policy, store, home)
+    opener = _Opener(policy, store, home, clock)
     effects = {name: tool.effect for name, tool in policy.tools.allow.items()}
     plugin = GuardPlugin(opener, effects)
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]
-    rest = [p for p in app.plugins if p not in first]
+    rest = [p for p in app.plugins if p not in first and not isinstance(p, GuardPlugin)]
     app.plugins = [*first, plugin, *rest]
     if not isinstance(app.root_agent, BaseAgent):
         guard_node(app.root_agent, plugin)
@@ -70,13 +76,23 @@ def _prices(name: str, policy: Policy) -> tuple[float, float] | None:
 class _Opener:
     """Opens the store when the first run begins, not before: importing an app writes nothing."""
 
-    def __init__(self, policy: Policy, store: Store | None, home: Path | None) -> None:
-        self._policy, self._store, self._home = policy, store, home
+    def __init__(
+        self,
+        policy: Policy,
+        store: Store | None,
+        home: Path | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._policy, self._store, self._home, self._clock = policy, store, home, clock
         self._rules = rules_for(policy)
 
     def __call__(self, invocation: str, question: str) -> LiveRun:
         if self._store is None:
             self._store = open_store(self._home)
         return LiveRun.start(
-            self._store, self._rules, policy=self._policy.digest, question=question
+            self._store,
+            self._rules,
+            policy=self._policy.digest,
+            question=question,
+            clock=self._clock,
         )

@@ -3,6 +3,7 @@ that is the model's own business (see model.py)."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ class GuardPlugin(BasePlugin):
         invocation = invocation_context.invocation_id
         outer = current_run()
         expected = self._expected.pop(invocation_context.session.id, None)
-        if outer is not None and current_action_id():
+        if outer is not None and current_action_id() in outer.account.open_actions:
             self._runs[invocation] = outer
             self._nested.add(invocation)
         elif expected is not None:
@@ -196,7 +197,12 @@ def _bind_tool(tool: Any, plugin: GuardPlugin) -> None:
         if opened is None or run is None:
             return await inner(args=args, tool_context=tool_context)
         with bound(run, opened.action.id, opened.action.agent):
-            return await inner(args=args, tool_context=tool_context)
+            try:
+                return await inner(args=args, tool_context=tool_context)
+            except asyncio.CancelledError:  # no hook of the engine tells of this
+                plugin._open.pop(_key(tool_context), None)
+                plugin._settle(run, opened.action, None, "unknown")
+                raise
 
     run_async._roundsman = plugin  # type: ignore[attr-defined]
     object.__setattr__(tool, "run_async", run_async)

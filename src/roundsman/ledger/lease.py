@@ -8,7 +8,7 @@ import sqlite3
 import time
 import uuid
 
-from roundsman.errors import LeaseHeld
+from roundsman.errors import LeaseHeld, LedgerError
 
 TTL = 60.0
 """Seconds without a heartbeat after which a lease of another host counts as dead."""
@@ -40,6 +40,13 @@ class Lease:
         self._last = 0.0
 
     def take(self) -> None:
+        """Take the lease, or say who holds it."""
+        try:
+            self._take()
+        except sqlite3.Error as error:
+            raise LedgerError(f"the lease of run {self._run} cannot be taken: {error}") from error
+
+    def _take(self) -> None:
         self._db.commit()
         self._db.execute("begin immediate")
         row = self._db.execute(

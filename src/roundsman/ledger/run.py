@@ -28,6 +28,12 @@ def new_run_id() -> str:
     return time.strftime("%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
 
 
+def _last_id(records: Sequence[Record], letter: str) -> int:
+    """Highest number given out so far: an id names one action of a run, refused ones too."""
+    ids = (str(r.body.get(key, "")) for r in records for key in ("id", "subject_id"))
+    return max((int(i[1:]) for i in ids if i[:1] == letter and i[1:].isdecimal()), default=0)
+
+
 class LiveRun:
     """One run tree of this process.
 
@@ -81,6 +87,8 @@ class LiveRun:
         records: list[Record] = store.records(run_id)
         run.account = fold(records)
         run._seq, run._hash = (records[-1].seq, records[-1].hash) if records else (0, "")
+        run.actions_proposed = _last_id(records, "a")
+        run.steps_proposed = _last_id(records, "s")
         run.write(ev.RunResumes())
         return run
 
@@ -102,8 +110,8 @@ class LiveRun:
         self._seq += 1
         self._hash = chain(self._hash, event.kind, event.at, body)
         self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)
-        self._lease.beat()
         if durable:
+            self._lease.beat()
             self.store.commit()
         self.account = apply(self.account, event)
         for listener in self.listeners:

@@ -80,6 +80,7 @@ class Store:
 
     def __init__(self, path: Path, durability: str = "process") -> None:
         self.path = path
+        self._waiting: list[tuple[str, int, str, float, str, str]] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
@@ -126,16 +127,19 @@ class Store:
             self._db.commit()
 
     def append(self, run_id: str, seq: int, kind: str, at: float, body: str, digest: str) -> None:
-        """Append a record; durable with the next `commit`."""
-        with self._errors():
-            self._db.execute(
-                "insert into records values(?,?,?,?,?,?)", (run_id, seq, kind, at, body, digest)
-            )
+        """Append a record; durable with the next `commit`.
+
+        It waits in memory: an open transaction would keep every other process from writing for as
+        long as the next tool takes.
+        """
+        self._waiting.append((run_id, seq, kind, at, body, digest))
 
     def commit(self) -> None:
         """Make everything appended so far durable."""
         with self._errors():
+            self._db.executemany("insert into records values(?,?,?,?,?,?)", self._waiting)
             self._db.commit()
+        self._waiting.clear()
 
     def finish(self, run_id: str, status: str, rounds: int, usage: dict[str, Any]) -> None:
         """Note how the run stands; `status` is running, waiting, interrupted, done or stopped."""
@@ -196,6 +200,7 @@ class Store:
 
     def records(self, run_id: str) -> list[Record]:
         """The journal of a run, oldest first."""
+        self.commit()
         rows = self._db.execute(
             "select seq, kind, at, body, hash from records where run_id=? order by seq", (run_id,)
         )
@@ -214,6 +219,7 @@ class Store:
         Raises:
             JournalDamaged: naming the first record that does not fit.
         """
+        self.commit()
         previous, expected = "", 1
         for seq, kind, at, body, digest in self._db.execute(
             "select seq, kind, at, body, hash from records where run_id=? order by seq", (run_id,)
@@ -246,8 +252,8 @@ class Store:
 
     def close(self) -> None:
         """Commit and close."""
+        self.commit()
         with self._errors():
-            self._db.commit()
             self._db.close()
 
 
