@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +13,9 @@ from roundsman.report.text import as_dicts, as_list, clean, compact
 
 QUERY_LIMIT = 8_000
 """Characters of a query that are shown in files; longer ones are whole in report.json only."""
+
+_BODIES = ("excerpts", "rows", "series", "changes", "templates", "error", "reason")
+_BODY = r'"{}": \[(?!\])"?'
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Finding:
     evidence: tuple[str, ...]
     grounded: bool
     round: str
+    ruled_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,14 +47,18 @@ def _ids(value: object) -> tuple[str, ...]:
 
 
 def read_findings(report: Mapping[str, Any]) -> Iterator[Finding]:
-    """The findings, numbered where they have no id."""
-    for number, item in enumerate(as_dicts(report.get("findings")), 1):
+    """The findings, numbered where they have no id; then those nothing bears out."""
+    held = as_dicts(report.get("findings"))
+    # What the run claimed and could not support is shown as such, not hidden.
+    loose = [{**item, "grounded": False} for item in as_dicts(report.get("unsupported"))]
+    for number, item in enumerate([*held, *loose], 1):
         yield Finding(
             id=clean(item.get("id"), 60) or f"f{number}",
             statement=clean(item.get("statement")) or "(no statement)",
             evidence=_ids(item.get("evidence")),
             grounded=item.get("grounded") is True,
             round="" if item.get("round") is None else clean(item.get("round"), 20),
+            ruled_out=item.get("role") == "ruled_out",
         )
 
 
@@ -58,27 +69,51 @@ def query_text(item: Mapping[str, Any]) -> str:
         for key in ("raw", "query", "sql", "promql", "expr"):
             if isinstance(query.get(key), str) and query[key].strip():
                 return clean(query[key], QUERY_LIMIT, lines=True)
+        return _call(query.get("tool") or item.get("tool"), query)
     if not query:
         args = item.get("args")
         if not args:
             return ""
-        query = f"{clean(item.get('tool'), 120)} {compact(args)}"
+        return _call(item.get("tool"), args)
     return clean(query, QUERY_LIMIT, lines=True)
+
+
+def _call(tool: object, args: object) -> str:
+    """A call as one line; arguments that were left blank say nothing and are left out."""
+    if isinstance(args, Mapping):
+        args = {k: v for k, v in args.items() if k != "tool" and v is not None and v != ""}
+    return clean(f"{clean(tool, 120)} {compact(args) if args else ''}", QUERY_LIMIT, lines=True)
+
+
+def readable(excerpt: object) -> str:
+    """What a tool found, without the envelope of its answer (which may be cut short)."""
+    if isinstance(excerpt, str) and excerpt.startswith("{"):
+        with contextlib.suppress(ValueError, RecursionError):
+            excerpt = json.loads(excerpt)
+    if isinstance(excerpt, Mapping):
+        excerpt = next((excerpt[key] for key in _BODIES if excerpt.get(key)), excerpt)
+    elif isinstance(excerpt, str) and excerpt.startswith("{"):
+        start = next(
+            (hit for key in _BODIES if (hit := re.search(_BODY.format(key), excerpt))), None
+        )
+        if start:
+            excerpt = excerpt[start.end() :] + "…"
+    if isinstance(excerpt, (list, tuple)):
+        excerpt = "\n".join(one if isinstance(one, str) else compact(one) for one in excerpt)
+    return clean(excerpt, 1_000, lines=True)
 
 
 def read_evidence(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> Iterator[Evidence]:
     """The evidence, each with what the (preferably grounded) finding that cites it says."""
     said: dict[str, str] = {}
-    for finding in sorted(findings, key=lambda one: not one.grounded):
+    # The claim that cites fewest actions says best what this one showed; a summary cites them all.
+    for finding in sorted(findings, key=lambda f: (not f.grounded, f.ruled_out, len(f.evidence))):
         for one in finding.evidence:
             note = "" if finding.grounded else " (not grounded)"
             said.setdefault(one, finding.statement + note)
     for number, item in enumerate(as_dicts(report.get("evidence")), 1):
         name = clean(item.get("id"), 60) or f"e{number}"
-        excerpt = item.get("excerpt")
-        if isinstance(excerpt, (list, tuple)):
-            excerpt = "\n".join(one if isinstance(one, str) else compact(one) for one in excerpt)
-        shown = clean(excerpt, 1_000, lines=True)
+        shown = readable(item.get("excerpt"))
         yield Evidence(
             id=name,
             statement=said.get(name) or clean(shown, 200) or clean(item.get("tool"), 120) or name,
