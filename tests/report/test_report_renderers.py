@@ -19,6 +19,7 @@ from rich.console import Console
 
 from roundsman.errors import UsageError
 from roundsman.report import to_html, to_json, to_markdown, to_terminal, write_all
+from roundsman.report.evidence import query_text, readable
 
 _spec = importlib.util.spec_from_file_location(
     "report_data", Path(__file__).with_name("report_data.py")
@@ -140,6 +141,46 @@ def test_ungrounded_findings_do_not_become_the_evidence_on_top() -> None:
     report["evidence"].insert(0, {"id": "a9", "query": "GUESS", "status": "ok"})
     screen = "\n".join(terminal(report).split("\n")[:24])
     assert "GUESS" not in screen
+
+
+def test_a_long_story_leaves_the_headline_to_the_change() -> None:
+    report = full_report()
+    report["cause"]["statement"] = "v2.1 of orders-api cut the pool; then " + "and then " * 30
+    report["findings"].insert(
+        0, {"id": "f0", "statement": "a summary", "evidence": ["a1", "a3", "a4"], "grounded": True}
+    )
+    screen = "\n".join(terminal(report).split("\n")[:24])
+    assert screen.startswith("CAUSE  orders-api: v2.1 lowered the pool size")
+    assert "a1  orders-api answers 18 %" in screen
+    assert "Roll orders-api back" in screen
+    assert "and then and then" in to_markdown(report)
+    assert "and then and then" in to_html(report)
+
+
+def test_claims_without_support_are_shown_as_such() -> None:
+    report = full_report() | {"unsupported": [{"statement": "gremlins", "evidence": ["a1"]}]}
+    assert "NOT GROUNDED: gremlins [a1]" in terminal(report)
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "shown"),
+    [
+        ('{"status": "ok", "series": [], "excerpts": ["boom", "bang"]}', "boom\nbang"),
+        ('{"status": "ok", "templates": [], "excerpts": ["boom at 10:0', "boom at 10:0…"),
+        ('{"status": "ok", "counts": {', '{"status": "ok", "counts": {'),
+        ({"status": "error", "error": "no such metric"}, "no such metric"),
+        ("{not json", "{not json"),
+        (["a", {"b": 1}], 'a\n{"b": 1}'),
+    ],
+)
+def test_an_excerpt_is_what_was_found_not_its_envelope(excerpt: Any, shown: str) -> None:
+    assert readable(excerpt) == shown
+
+
+def test_a_query_without_text_of_its_own_is_a_call_without_blanks() -> None:
+    query = {"tool": "query_logs", "service": "", "text": None, "from": "10:00"}
+    assert query_text({"query": query}) == 'query_logs {"from": "10:00"}'
+    assert query_text({"tool": "t", "args": {}}) == ""
 
 
 def test_empty_and_misshapen_reports_are_rendered() -> None:

@@ -115,7 +115,8 @@ def _wanted(item: Mapping[str, Any]) -> list[tuple[float, str, str]]:
     wanted = []
     onset = as_time(item.get("onset"))
     if onset is not None:
-        wanted.append((onset.timestamp(), f"onset {onset:%H:%M}", "onset"))
+        form = "%H:%M:%S" if onset.second else "%H:%M"
+        wanted.append((onset.timestamp(), f"onset {onset:{form}}", "onset"))
     for mark in as_dicts(item.get("marks"))[:20]:
         at = as_time(mark.get("at"))
         if at is not None:

@@ -42,11 +42,12 @@ def _lines(view: View) -> Iterator[str]:
         yield f"> {escape(view.question)}"
         yield ""
     facts = (
-        ("Because", view.because),
-        ("Confidence", view.confidence),
-        ("How", view.mechanism),
         ("Since", view.since),
         ("Also affected", view.affected),
+        ("Because", view.because),
+        ("How", view.mechanism),
+        ("In full", view.story),
+        ("Confidence", view.confidence),
         ("Next safe action", view.next_action),
     )
     for label, text in facts:
@@ -109,6 +110,7 @@ def _numbered(view: View) -> Iterator[str]:
 def _findings(view: View) -> Iterator[str]:
     for one in view.findings:
         mark = "" if one.grounded else "**not grounded:** "
+        mark += "ruled out: " if one.ruled_out else ""
         cites = ", ".join(one.evidence) or "no evidence cited"
         where = f"; round {one.round}" if one.round else ""
         yield f"- {mark}{escape(one.statement)} ({escape(cites + where)})"

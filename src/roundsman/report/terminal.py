@@ -30,6 +30,11 @@ def to_terminal(report: Mapping[str, Any], console: Console) -> None:
     _Page(console, build(report)).print()
 
 
+def _short(text: str, limit: int) -> str:
+    """Cut for the first screen; the whole text is further down or in the files."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
 class _Page:
     def __init__(self, console: Console, view: View) -> None:
         self.console = console
@@ -45,11 +50,10 @@ class _Page:
         view = self.view
         color = "bold green" if view.found else "bold yellow"
         self._flow("CAUSE  " if view.found else "", view.headline, color, label_style=color)
-        self._flow("Because  ", view.because)
-        self._flow("How  ", view.mechanism)
         sure = f" (confidence {view.confidence})" if view.confidence else ""
         self._flow("Since  ", view.since + sure if view.since else sure.strip(" ()"))
-        self._flow("Also affected  ", clean(view.affected, 300))
+        self._flow("Also affected  ", _short(view.affected, 150))
+        self._flow("Because  ", _short(view.because, 300))
         if view.top:
             self._line()
             self._flow("", "Evidence", "bold")
@@ -60,7 +64,7 @@ class _Page:
             self._flow("Next  ", view.next_action, "bold")
 
     def _evidence(self, one: Evidence) -> None:
-        self._flow(f"  {one.id}  ", clean(one.statement, 240))
+        self._flow(f"  {one.id}  ", _short(one.statement, 120))
         if not one.query:
             return
         query = one.query
@@ -75,6 +79,7 @@ class _Page:
         view = self.view
         self._line()
         self._line("", "─" * min(self.width, 40), "dim")
+        self._flow("How  ", view.mechanism)
         self._flow("Cost  ", view.cost)
         self._flow("Stopped  ", view.stop)
         self._list("Guard", view.guard)
@@ -83,6 +88,7 @@ class _Page:
             "Findings",
             (
                 ("" if one.grounded else "NOT GROUNDED: ")
+                + ("ruled out: " if one.ruled_out else "")
                 + f"{one.statement} [{', '.join(one.evidence) or 'no evidence cited'}]"
                 for one in view.findings
             ),

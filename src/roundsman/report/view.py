@@ -55,6 +55,7 @@ class View:
 
     found: bool
     headline: str
+    story: str
     because: str
     confidence: str
     mechanism: str
@@ -81,7 +82,10 @@ def build(report: Mapping[str, Any]) -> View:
     """Read a report of any completeness; never raises on missing or misshapen keys."""
     report = as_dict(report)
     cause = as_dict(report.get("cause"))
-    named = clean(cause.get("statement")) or _name_of(cause)
+    full = clean(cause.get("statement"))
+    # A statement that tells the whole story is no headline when the change can stand for it.
+    story = full if len(full) > 140 and cause.get("change") else ""
+    named = _name_of(cause) if story else full or _name_of(cause)
     found = bool(named) and not cause.get("abstained")
     findings = tuple(read_findings(report))
     evidence = tuple(read_evidence(report, findings))
@@ -94,6 +98,7 @@ def build(report: Mapping[str, Any]) -> View:
     return View(
         found=found,
         headline=named if found else NO_CAUSE,
+        story=story if found else "",
         because=because,
         confidence=_confidence(cause.get("confidence")) if found else "",
         mechanism=clean(cause.get("mechanism"), 900),
@@ -127,6 +132,8 @@ def build(report: Mapping[str, Any]) -> View:
 
 def _name_of(cause: Mapping[str, Any]) -> str:
     service, what = clean(cause.get("service"), 120), clean(cause.get("change"), 300)
+    if service and service in what:
+        return what
     return ": ".join(filter(None, (service, what or clean(cause.get("kind"), 120))))
 
 

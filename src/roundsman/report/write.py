@@ -23,7 +23,10 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def to_json(report: object) -> str:
-    """The report (or any plain data) as valid JSON text: NaN and infinities are null, half surrogates U+FFFD."""
+    """The report (or any plain data) as valid JSON text.
+
+    NaN and infinities are null, halves of surrogate pairs U+FFFD.
+    """
     text = json.dumps(_plain(report), ensure_ascii=False, indent=2, allow_nan=False)
     return _RISKY.sub(lambda hit: f"\\u{ord(hit[0]):04x}", text) + "\n"
 
