@@ -1,15 +1,15 @@
 """Every error Roundsman raises on purpose.
 
-    RoundsmanError                  exit_code
-    ├── UsageError                  2   bad input or usage: one clear line, with the way out
-    │   ├── PolicyError             2   the policy file: file and line
-    │   ├── SourceError             2   telemetry that is missing or cannot be read
-    │   ├── MissingDependency       2   an optional package or a key that is not there
-    │   └── RunNotFound             2   no such run in the journal
-    ├── RefusedToStart              4   a guard that cannot see a path does not start
-    └── LedgerError                 2   the journal cannot be used
-        ├── LeaseHeld               2   another live process owns the run
-        └── JournalDamaged          2   the chain of hashes does not hold
+RoundsmanError                  exit_code
+├── UsageError                  2   bad input or usage: one clear line, with the way out
+│   ├── PolicyError             2   the policy file: file and line
+│   ├── SourceError             2   telemetry that is missing or cannot be read
+│   ├── MissingDependency       2   an optional package or a key that is not there
+│   └── RunNotFound             2   no such run in the journal
+├── RefusedToStart              4   a guard that cannot see a path does not start
+└── LedgerError                 2   the journal cannot be used
+    ├── LeaseHeld               2   another live process owns the run
+    └── JournalDamaged          2   the chain of hashes does not hold
 """
 
 from __future__ import annotations
