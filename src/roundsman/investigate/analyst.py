@@ -162,7 +162,7 @@ def _answer(facts: Facts) -> dict[str, Any]:
                 since=str(one.row["onset"]),
             )
         )
-    for suspect in found[:3]:
+    for suspect in found[:1]:
         findings.append(
             _finding(
                 "change",

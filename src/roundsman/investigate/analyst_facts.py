@@ -52,6 +52,10 @@ class Changed:
         return str(self.row.get("service") or "")
 
     @property
+    def name(self) -> str:
+        return str(self.row.get("name") or "")
+
+    @property
     def diff(self) -> Mapping[str, Any]:
         found = self.row.get("diff")
         return found if isinstance(found, Mapping) else {}

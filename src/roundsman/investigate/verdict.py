@@ -105,20 +105,15 @@ def _grounded(
 
 
 def _match(finding: Mapping[str, Any], found: Sequence[Suspect]) -> Suspect | None:
-    """The suspected change a finding names: by the service together with the name, or by time."""
+    """The suspected change a finding names: by its name (and service if that is not enough) or time."""
     statement = str(finding.get("statement") or "").lower()
-    named = str(finding.get("change") or "").lower()
-    for one in found:
-        row = one.change.row
-        name, at = str(row.get("name") or "").lower(), str(row.get("at") or "")
-        about = not one.change.service or one.change.service.lower() in (
-            f"{finding.get('service') or ''} {statement}".lower()
-        )
-        if name and about and (name in named or name in statement):
-            return one
-        if at and at.lower() in statement:
-            return one
-    return None
+    named = f"{finding.get('change') or ''} {statement}".lower()
+    about = f"{finding.get('service') or ''} {statement}".lower()
+    by_name = [one for one in found if one.change.name and one.change.name.lower() in named]
+    if len(by_name) > 1:
+        by_name = [one for one in by_name if one.change.service.lower() in about]
+    by_time = [one for one in found if str(one.change.row.get("at") or "-").lower() in statement]
+    return next(iter([*by_name, *by_time]), None)
 
 
 def _confidence(facts: Facts, suspect: Suspect | None, rival: Suspect | None) -> tuple[str, str]:
@@ -205,7 +200,12 @@ def _proposes(finding: Mapping[str, Any]) -> bool:
 def _nothing_moved(facts: Facts) -> str:
     if not facts.looked:
         return "no tool gave a result to judge by"
-    parts = ["no metric moved for good and no error appeared in the logs"]
+    said = {
+        "query_metrics": "no metric moved for good",
+        "query_logs": "no error appeared in the logs",
+    }
+    seen = [text for tool, text in said.items() if tool in facts.looked]
+    parts = [" and ".join(seen) or "neither metrics nor logs were looked at"]
     parts += [f"{say_moved(one)}" for one in facts.transients[:2]]
     return "; ".join(parts)
 

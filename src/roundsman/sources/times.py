@@ -31,6 +31,8 @@ _HEAD = 160
 def _seconds(
     date: tuple[int, int, int], clock: tuple[int, int, int], fraction: str | None, zone: str | None
 ) -> float | None:
+    if date[0] < 1971:
+        return None  # 0001-01-01 and 1970-01-01 are written for "no time"
     offset = timedelta()
     if zone and zone not in ("Z", "UTC", "GMT"):
         digits = zone[1:].replace(":", "")

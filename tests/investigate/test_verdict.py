@@ -1,0 +1,103 @@
+"""What the verdict accepts, and what it does not believe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.investigate.analyst import plan
+from roundsman.investigate.verdict import settle, ungrounded
+
+METRIC = {
+    "service": "api",
+    "metric": "errors",
+    "moved": "step",
+    "onset": "2026-01-01T10:05:00Z",
+    "before": 0.1,
+    "after": 9,
+    "score": 20.0,
+    "setting": False,
+}
+DEPLOY = {
+    "at": "2026-01-01T10:04:00Z",
+    "kind": "deploy",
+    "service": "api",
+    "name": "v2",
+    "diff": {"TIMEOUT_MS": [500, 50]},
+    "text": "",
+}
+
+
+def evidence(metrics: list[Any], changes: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {"id": "a1", "tool": "query_metrics", "result": {"status": "ok", "series": metrics}},
+        {"id": "a2", "tool": "list_deploys", "result": {"status": "ok", "changes": changes}},
+    ]
+
+
+def cause(statement: str, **more: Any) -> dict[str, Any]:
+    return {"statement": statement, "evidence": ["a1", "a2"], "role": "cause"} | more
+
+
+def test_a_grounded_change_before_a_movement_is_the_cause() -> None:
+    found = settle([cause("v2 cut TIMEOUT_MS from 500 to 50")], evidence([METRIC], [DEPLOY]))
+    assert not found["abstained"]
+    assert found["service"] == "api"
+    assert found["kind"] == "config_change"
+
+
+def test_a_number_nobody_saw_is_not_believed() -> None:
+    found = settle([cause("v2 cut TIMEOUT_MS from 500 to 77")], evidence([METRIC], [DEPLOY]))
+    assert found["abstained"]
+    assert "77" in found["alternatives"][0]["why_not"]
+
+
+def test_a_change_after_the_movement_is_not_the_cause() -> None:
+    late = {**DEPLOY, "at": "2026-01-01T10:06:00Z"}
+    found = settle([cause("v2 of api did it", change="v2")], evidence([METRIC], [late]))
+    assert found["abstained"]
+    whys = [one["why_not"] for one in found["alternatives"]]
+    assert "came after the first movement" in whys
+
+
+def test_without_a_movement_there_is_no_cause() -> None:
+    found = settle([cause("v2 of api did it", change="v2")], evidence([], [DEPLOY]))
+    assert found["abstained"]
+    assert found["because"] == "no metric moved for good"
+
+
+def test_a_finding_that_cites_nothing_is_not_believed() -> None:
+    proposal = cause("v2 of api did it") | {"evidence": ["a9"]}
+    found = settle([proposal], evidence([METRIC], [DEPLOY]))
+    assert found["abstained"]
+    assert found["alternatives"][0]["why_not"] == "it cites no result of this run"
+
+
+def test_a_run_without_results_abstains() -> None:
+    assert settle([], [])["because"] == "no tool gave a result to judge by"
+
+
+def test_blocked_and_broken_results_do_not_stop_the_analyst() -> None:
+    said = plan("", [("query_logs", {}, {"status": "blocked"}), ("query_metrics", {}, "nonsense")])
+    assert said == {"findings": [], "done": True}
+
+
+def test_nothing_moved_is_said_with_what_was_looked_at() -> None:
+    result = {"status": "ok", "series": [], "counts": {"series": 7, "moved": 0}}
+    said = plan("", [("query_metrics", {}, result)])
+    assert isinstance(said, dict)
+    assert "7 series" in said["findings"][0]["statement"]
+
+
+def test_clock_times_and_names_must_occur_too() -> None:
+    text = '{"at": "2026-01-01T10:04:00Z", "name": "v2.1.0", "n": 17.5}'
+    assert ungrounded("v2.1.0 at 10:04:00, 17.5", [text]) == []
+    assert ungrounded("v2.1.1 at 10:05:00", [text]) == ["10:05:00", "v2.1.1"]
+    assert ungrounded("7.5 of 17", [text]) == ["7.5", "17"]
+
+
+@given(st.text(max_size=200), st.lists(st.text(max_size=100), max_size=3))
+def test_grounding_never_fails_on_any_text(statement: str, results: list[str]) -> None:
+    assert isinstance(ungrounded(statement, results), list)
