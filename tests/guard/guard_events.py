@@ -1,0 +1,70 @@
+"""Invented events for property tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from roundsman.guard import events as ev
+
+IDS = st.sampled_from(["x1", "x2", "x3"])
+AGENTS = st.sampled_from(["alpha", "beta"])
+TOOLS = st.sampled_from(["read_sensor", "turn_valve"])
+COUNT = st.integers(0, 5000)
+MONEY = st.floats(0, 5)
+TEXT = st.text(max_size=12)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=4,
+)
+ARGS = st.dictionaries(TEXT, JSON, max_size=3)
+EFFECT = st.sampled_from(["read", "poll", "write", "destructive"])
+STATUS = st.sampled_from(["ok", "empty", "error", "blocked", "unknown"])
+PRICES = st.none() | st.tuples(MONEY, MONEY)
+CHANGES = st.lists(st.fixed_dictionaries({"arg": TEXT, "from": JSON, "to": JSON}), max_size=2)
+AT = st.floats(1, 1e9)
+
+
+def _made(cls: Any, **parts: Any) -> st.SearchStrategy[ev.Event]:
+    return st.builds(cls, at=AT, **parts)
+
+
+EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
+    "run_begins": _made(ev.RunBegins, run_id=TEXT, policy=TEXT, question=TEXT),
+    "run_resumes": _made(ev.RunResumes),
+    "run_ends": _made(ev.RunEnds, reason=TEXT, rule=TEXT, detail=TEXT),
+    "round_begins": _made(ev.RoundBegins, index=st.integers(1, 9)),
+    "round_ends": _made(
+        ev.RoundEnds, index=st.integers(1, 9), new=st.integers(0, 3), held=st.integers(0, 9),
+        done=st.booleans(), readable=st.booleans(), timed_out=st.booleans(), answer=ARGS,
+    ),
+    "step_begins": _made(
+        ev.StepBegins, id=IDS, agent=AGENTS, model=TEXT, request=TEXT, prompt_tokens=COUNT,
+        max_output_tokens=st.none() | COUNT, reserved_tokens=COUNT, reserved_usd=MONEY,
+        prices=PRICES,
+    ),
+    "step_ends": _made(
+        ev.StepEnds, id=IDS, agent=AGENTS, tokens=COUNT, usd=MONEY, estimated=st.booleans(),
+        error=TEXT, reply=JSON,
+    ),
+    "action_begins": _made(
+        ev.ActionBegins, id=IDS, tool=TOOLS, args=ARGS, agent=AGENTS, effect=EFFECT, call=TEXT
+    ),
+    "action_ends": _made(
+        ev.ActionEnds, id=IDS, tool=TOOLS, status=STATUS, call=TEXT, print=TEXT, effect=EFFECT,
+        result=JSON,
+    ),
+    "agent_enters": _made(
+        ev.AgentEnters, agent=AGENTS, chain=st.lists(AGENTS, max_size=3).map(tuple)
+    ),
+    "plan_revised": _made(ev.PlanRevised, failures=st.lists(TEXT, max_size=2).map(tuple)),
+    "ruled": _made(
+        ev.Ruled, verdict=st.sampled_from(["amend", "ask", "refuse", "cut", "stop"]), rule=TEXT,
+        layer=TEXT, reason=TEXT, stop=TEXT, subject=TEXT, subject_id=IDS, numbers=ARGS,
+        changes=CHANGES.map(tuple), applied=st.booleans(),
+    ),
+}  # fmt: skip
+
+ANY_EVENT = st.one_of(*EVENTS.values())

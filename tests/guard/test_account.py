@@ -1,0 +1,98 @@
+"""The account is the fold of its journal, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.guard import Account, apply
+from roundsman.guard import events as ev
+from roundsman.guard.account import RECENT
+from roundsman.guard.events import KINDS, from_body, to_body
+from roundsman.ledger.fold import fold
+from roundsman.ledger.store import Record
+
+_spec = importlib.util.spec_from_file_location(
+    "guard_events", Path(__file__).with_name("guard_events.py")
+)
+assert _spec is not None
+assert _spec.loader is not None
+made: Any = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(made)
+
+
+def test_every_kind_has_invented_events() -> None:
+    assert set(made.EVENTS) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_body_round_trip(kind: str) -> None:
+    @given(made.EVENTS[kind])
+    def check(event: ev.Event) -> None:
+        stored = json.loads(json.dumps(to_body(event)))
+        assert from_body(kind, event.at, stored) == event
+
+    check()
+
+
+def test_a_kind_of_a_later_version_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        from_body("teleported", 1.0, {})
+
+
+@given(st.lists(made.ANY_EVENT, max_size=25), st.integers(0, 25))
+def test_fold_of_any_sequence_is_stepwise(events: list[ev.Event], cut: int) -> None:
+    stepwise = reduce(apply, events, Account())
+    records = [
+        Record(n, e.kind, e.at, json.loads(json.dumps(to_body(e))), "")
+        for n, e in enumerate(events)
+    ]
+    assert fold(records) == stepwise
+    assert reduce(apply, events[cut:], reduce(apply, events[:cut], Account())) == stepwise
+
+
+@given(st.lists(made.ANY_EVENT, max_size=40))
+def test_counters_never_fall_and_memory_is_bounded(events: list[ev.Event]) -> None:
+    account = Account()
+    for event in events:
+        after = apply(account, event)
+        for counter in ("steps", "actions", "tokens", "tokens_estimated", "replans", "active"):
+            assert getattr(after, counter) >= getattr(account, counter)
+        assert len(after.recent) <= RECENT
+        account = after
+
+
+@given(st.lists(made.ANY_EVENT, max_size=20))
+def test_a_stop_is_sticky(events: list[ev.Event]) -> None:
+    stop = ev.Ruled(at=1.0, verdict="stop", rule="tokens", stop="tokens")
+    account = apply(Account(), stop)
+    for event in events:
+        account = apply(account, event)
+        assert account.stopped is not None
+        if not any(e.kind == "run_ends" for e in events):
+            assert account.stopped.reason == "tokens"
+
+
+def test_a_resumed_run_is_charged_what_was_in_flight_and_not_the_time_between() -> None:
+    account = apply(Account(), ev.RunBegins(at=100.0))
+    account = apply(account, ev.StepBegins(at=101.0, id="s1", reserved_tokens=40, reserved_usd=0.5))
+    account = apply(account, ev.RunResumes(at=9_000.0))
+    assert (account.tokens, account.tokens_estimated, account.usd) == (40, 40, 0.5)
+    assert account.reserved == {}
+    assert account.active == 1.0
+    assert apply(account, ev.RoundBegins(at=9_002.0)).active == 3.0
+
+
+def test_apply_changes_nothing_in_place() -> None:
+    account = Account()
+    before = replace(account)
+    apply(account, ev.ActionBegins(at=1.0, id="a1", tool="read_sensor"))
+    assert account == before

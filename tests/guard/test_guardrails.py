@@ -1,0 +1,175 @@
+"""The eight guardrails of `baseline`, and the rules beside them, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from roundsman.guard import Account, Kind, Verdict, apply, decide, rules_for
+from roundsman.guard import events as ev
+from roundsman.guard.account import Call
+from roundsman.policy import RULE_NAMES, Policy, load_policy
+
+TOOLS = {
+    "default": "refuse",
+    "allow": {"read_sensor": {"effect": "read", "args": {"minutes": {"min": 1, "max": 60}}}},
+}
+
+
+def said(account: Account, event: ev.Event, policy: Policy | str = "baseline") -> Verdict:
+    loaded = policy if isinstance(policy, Policy) else load_policy(policy)
+    return decide(rules_for(loaded.with_tools(TOOLS)), account, event).verdict
+
+
+def test_policy_and_guard_know_the_same_rules() -> None:
+    policy = load_policy("strict").with_tools(TOOLS)
+    tools = policy.tools.allow["read_sensor"].model_copy(update={"max_calls": 3})
+    policy = policy.model_copy(
+        update={
+            "tools": policy.tools.model_copy(update={"allow": {"read_sensor": tools}}),
+            "run": policy.run.model_copy(
+                update={"usd": 1.0, "wall_clock": 60.0, "steps": 9, "actions": 9, "tokens": 99}
+            ),
+        }
+    )
+    assert {p.rule.name for p in rules_for(policy)} == set(RULE_NAMES)
+
+
+@pytest.mark.parametrize("name", RULE_NAMES)
+def test_a_rule_can_be_switched_off_and_put_in_shadow(name: str) -> None:
+    policy = load_policy("strict").with_tools(TOOLS)
+    off = rules_for(policy.model_copy(update={"rules": {name: "off"}}))
+    assert name not in {p.rule.name for p in off}
+    shadow = rules_for(policy.model_copy(update={"rules": {name: "shadow"}}))
+    assert {p.mode for p in shadow if p.rule.name == name} <= {"shadow"}
+
+
+def test_most_rounds() -> None:
+    assert said(Account(rounds=5), ev.RoundBegins(index=6)).kind is Kind.ALLOW
+    verdict = said(Account(rounds=6), ev.RoundBegins(index=7))
+    assert (verdict.kind, verdict.stop, verdict.layer) == (Kind.STOP, "max_rounds", "loop")
+
+
+def test_idle_rounds() -> None:
+    assert said(Account(), ev.RoundEnds(new=0)).kind is Kind.ALLOW
+    assert said(Account(idle=1), ev.RoundEnds(new=1, held=1)).kind is Kind.ALLOW
+    assert said(Account(idle=1), ev.RoundEnds(new=0)).stop == "no_progress"
+
+
+def test_done_needs_a_finding() -> None:
+    assert said(Account(), ev.RoundEnds(done=True)).kind is Kind.REFUSE
+    assert said(Account(), ev.RoundEnds(done=True, new=1, held=1)).stop == "done"
+
+
+def test_done_is_looked_at_before_idle() -> None:
+    verdict = said(Account(idle=1, held=2), ev.RoundEnds(done=True, new=0, held=2))
+    assert (verdict.kind, verdict.stop) == (Kind.STOP, "done")
+
+
+def test_rounds_are_looked_at_before_tokens() -> None:
+    assert said(Account(rounds=6, tokens=99_999), ev.RoundBegins(index=7)).stop == "max_rounds"
+
+
+def test_an_unreadable_answer_is_on_record_and_idle() -> None:
+    event = ev.RoundEnds(index=1, readable=False, at=1.0)
+    assert said(Account(), event).rule == "readable_answer"
+    assert apply(Account(), event).idle == 1
+
+
+@pytest.mark.parametrize("spent", [29_999, 30_000])
+def test_token_budget_of_baseline_ends_the_next(spent: int) -> None:
+    account, over = Account(tokens=spent, rounds=1), spent >= 30_000
+    assert said(account, ev.RoundBegins(index=2)).kind is (Kind.STOP if over else Kind.ALLOW)
+    assert said(account, ev.StepBegins()).kind is (Kind.CUT if over else Kind.ALLOW)
+
+
+def test_reserving_counts_what_is_in_flight() -> None:
+    busy = Account(tokens=20_000, reserved={"s1": (9_000, 0.0)})
+    verdict = said(busy, ev.StepBegins(id="s2", prompt_tokens=500, prices=(0, 0)), "default")
+    assert isinstance(verdict.event, ev.StepBegins)
+    assert verdict.event.max_output_tokens == 500
+    assert verdict.event.reserved_tokens == 1_000
+    full = replace(busy, reserved={"s1": (9_990, 0.0)})
+    assert said(full, ev.StepBegins(id="s2", prompt_tokens=500), "default").kind is Kind.CUT
+
+
+def test_round_steps() -> None:
+    assert said(Account(rounds=1, round_steps=7), ev.StepBegins()).kind is Kind.ALLOW
+    verdict = said(Account(rounds=1, round_steps=8), ev.StepBegins())
+    assert (verdict.kind, verdict.rule) == (Kind.CUT, "round_steps")
+
+
+def test_allowlist_names_what_is_allowed() -> None:
+    verdict = said(Account(), ev.ActionBegins(tool="turn_valve"))
+    assert verdict.kind is Kind.REFUSE
+    assert "read_sensor" in verdict.reason
+
+
+def test_window_is_lowered() -> None:
+    verdict = said(Account(), ev.ActionBegins(tool="read_sensor", args={"minutes": 240}))
+    assert isinstance(verdict.event, ev.ActionBegins)
+    assert verdict.event.args == {"minutes": 60}
+
+
+def test_a_hung_round_is_cut() -> None:
+    verdict = said(Account(), ev.RoundEnds(timed_out=True, readable=False))
+    assert (verdict.kind, verdict.rule, verdict.layer) == (Kind.CUT, "round_timeout", "scheduler")
+
+
+def test_wall_clock_counts_up_to_now() -> None:
+    account = Account(active=590.0, last_at=1_000.0)
+    assert said(account, ev.RoundBegins(at=1_009.0), "default").kind is Kind.ALLOW
+    assert said(account, ev.RoundBegins(at=1_010.0), "default").stop == "wall_clock"
+
+
+def test_a_preset_ceiling_is_off_for_an_unknown_price_and_a_users_is_not() -> None:
+    policy = load_policy("default")
+    step = ev.StepBegins(model="homemade", prices=None, prompt_tokens=10)
+    assert said(Account(), step, policy).kind <= Kind.AMEND
+    mine = policy.model_copy(update={"usd_from_preset": False})
+    assert said(Account(), step, mine).stop == "usd"
+
+
+def test_depth_and_recursion() -> None:
+    deep = ev.AgentEnters(agent="d", chain=("a", "b", "c"))
+    assert said(Account(), deep, "default").kind is Kind.REFUSE
+    assert said(Account(), ev.AgentEnters(agent="a", chain=("a",)), "default").kind is Kind.REFUSE
+    assert (
+        said(Account(), ev.AgentEnters(agent="c", chain=("a", "b")), "default").kind is Kind.ALLOW
+    )
+    assert said(Account(), deep).kind is Kind.ALLOW
+
+
+def test_plans() -> None:
+    assert said(Account(replans=1), ev.PlanRevised(), "default").kind is Kind.ALLOW
+    assert said(Account(replans=2), ev.PlanRevised(), "default").kind is Kind.REFUSE
+
+
+def repeated(*results: str, effect: str = "read") -> Account:
+    return Account(recent=tuple(Call("c", r, effect, "ok") for r in results))
+
+
+def asked(effect: str = "read") -> ev.ActionBegins:
+    return ev.ActionBegins(tool="read_sensor", call="c", effect=effect)
+
+
+@pytest.mark.parametrize(
+    ("account", "effect", "refused"),
+    [
+        (repeated("r"), "read", False),
+        (repeated("r", "r"), "read", True),
+        (repeated("r1", "r2", "r3", "r4"), "read", False),  # a stream that goes on is progress
+        (repeated(*"abcdefghi"), "read", True),  # but one call is not made for ever
+        (repeated(*["r"] * 9, effect="poll"), "poll", False),  # time bounds a poll
+    ],
+)
+def test_repetition_looks_at_results(account: Account, effect: str, refused: bool) -> None:
+    kind = said(account, asked(effect), "default").kind
+    assert kind is (Kind.REFUSE if refused else Kind.ALLOW)
+
+
+def test_a_guard_that_only_scolds_would_be_the_loop() -> None:
+    account: Any = replace(repeated("r", "r"), repeats_blocked=3, rounds=1)
+    assert said(account, asked(), "default").kind is Kind.CUT
