@@ -55,13 +55,13 @@ def investigate(
         )
     finally:
         progress.close()
+    written = write_all(report, out) if out is not None else []  # before a pipe may break
     if as_json:
         click.echo(to_json(report))
     else:
         to_terminal(report, Console())
-    if out is not None:
-        for written in write_all(report, out):
-            click.echo(f"wrote {written}", err=True)
+    for file in written:
+        click.echo(f"wrote {file}", err=True)
     if broken_off:
         return 130
     return exit_code(report)

@@ -71,12 +71,26 @@ def _evidence(records: Sequence[Record]) -> list[dict[str, Any]]:
                 "tool": body["tool"],
                 "args": asked.get("args", {}),
                 "query": query if query is not None else _call_text(body["tool"], asked),
-                "excerpt": json.dumps(result, ensure_ascii=False, default=str)[:EXCERPT],
+                "excerpt": _excerpt(result),
                 "status": body["status"],
                 "result": result,
             }
         )
     return rows
+
+
+def _excerpt(result: Any) -> str:
+    """What was found, without the envelope around it."""
+    if isinstance(result, dict):
+        for key in ("excerpts", "series", "templates", "changes", "rows", "error", "reason"):
+            if result.get(key):
+                result = result[key]
+                break
+    if isinstance(result, list):
+        lines = (r if isinstance(r, str) else json.dumps(r, ensure_ascii=False) for r in result)
+        return "\n".join(lines)[:EXCERPT]
+    text = result if isinstance(result, str) else json.dumps(result, default=str)
+    return text[:EXCERPT]
 
 
 def _call_text(tool: str, asked: dict[str, Any]) -> str:
