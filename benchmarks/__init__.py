@@ -1,0 +1,1 @@
+"""What the bounds cost, measured beside the same work without them: `python -m benchmarks`."""

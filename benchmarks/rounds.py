@@ -1,0 +1,57 @@
+"""What the 10th and the 300th round cost, in one run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.steps import OUT_OF_REACH
+from roundsman.adk import ScriptedModel, call, current_action_id
+from roundsman.guard import rules_for
+from roundsman.guard.events import RoundEnds
+from roundsman.investigate.agent import build_app
+from roundsman.investigate.execute import execute
+from roundsman.ledger import LiveRun, open_store
+from roundsman.policy import load_policy
+
+
+def round_cost(rounds: int = 300) -> tuple[float, float]:
+    """CPU seconds of a round: medians of rounds 6-15 and of the last ten."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "bench.yaml"
+        loop = f"loop: {{max_rounds: {rounds}, stop_after_idle_rounds: null}}\n"
+        file.write_text(OUT_OF_REACH + loop, encoding="utf-8")
+        policy, store = load_policy(file), open_store(Path(name))
+
+        def look(place: int) -> dict[str, Any]:
+            """Look at a place."""
+            return {"status": "ok", "excerpts": ["nothing"], "evidence_id": current_action_id()}
+
+        def script(request: Any, number: int) -> Any:
+            if number % 2 == 0:
+                return call("look", place=number)
+            return json.dumps({"findings": [], "done": False})
+
+        app = build_app([look], ScriptedModel(script), policy, store=store)
+        run = LiveRun.start(
+            store, rules_for(policy), policy=policy.digest, question="q", model="scripted"
+        )
+        marks = [time.process_time()]
+
+        def listen(event: Any) -> None:
+            if isinstance(event, RoundEnds):
+                marks.append(time.process_time())
+
+        run.listeners.append(listen)
+        asyncio.run(execute(app, run, "What is wrong?"))
+        store.close()
+    spans = [after - before for before, after in pairwise(marks)]
+    if len(spans) != rounds:
+        raise RuntimeError(f"{len(spans)} rounds ran instead of {rounds}")
+    return median(spans[5:15]), median(spans[-10:])
