@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from roundsman.analysis import LogSummary, summarise
 from roundsman.errors import SourceError
-from roundsman.sources import IncidentFolder, Window
+from roundsman.sources import IncidentFolder, LogLine, Window
+from roundsman.sources.log_lines import is_bad
 from roundsman.sources.times import iso, parse_time
 
 _BEFORE_ALERT, _AFTER_ALERT = 45 * 60.0, 15 * 60.0
 _LONGEST = 60 * 60.0
+_EXCERPTS = 6
 _DEFAULT = "What went wrong in this window, since when, and what caused it?"
 
 
@@ -38,6 +42,33 @@ class Incident:
     services: list[str]
     alert: Alert | None
     source: IncidentFolder
+    _logs: dict[tuple[float, str, str], tuple[LogSummary, list[LogLine]]] = field(
+        default_factory=dict, repr=False
+    )
+
+    def logs(
+        self, window: Window, service: str = "", text: str = ""
+    ) -> tuple[LogSummary, list[LogLine]]:
+        """Templates of the matching lines, and a few lines as written: the worst and the first.
+
+        Kept for the next question about the same lines: a large file is read once.
+        """
+        key = (window.start, service, text)
+        if key not in self._logs:
+            extent = self.source.extent() or window
+            seen = Window(max(window.start, min(extent.start, window.end - 1)), window.end)
+            bad: list[LogLine] = []
+            plain: list[LogLine] = []
+
+            def lines() -> Iterator[LogLine]:
+                for line in self.source.lines(window, service, text):
+                    keep = bad if is_bad(line.level) else plain
+                    if len(keep) < _EXCERPTS:
+                        keep.append(line)
+                    yield line
+
+            self._logs[key] = (summarise(lines(), seen), [*bad, *plain][:_EXCERPTS])
+        return self._logs[key]
 
     @property
     def unseen(self) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from roundsman.analysis import Onset, find_onset, shifts, summarise
+from roundsman.analysis import Onset, find_onset, shifts
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.tools import number
 from roundsman.sources import Series, Window
@@ -45,9 +45,7 @@ def timeline(incident: Incident, cause: Mapping[str, Any]) -> list[dict[str, Any
         before = "no samples" if onset.before is None else number(onset.before)
         after = "no samples" if onset.after is None else number(onset.after)
         rows.append((onset.at, f"{series.metric} {before} → {after}", "metric", series.service))
-    extent = incident.source.extent() or window
-    seen = Window(max(window.start, min(extent.start, window.end - 1)), window.end)
-    moved = [one for one in shifts(summarise(incident.source.lines(window), seen)) if one.bad]
+    moved = [one for one in shifts(incident.logs(window)[0]) if one.bad]
     for one in moved[:_LOG_LINES]:
         rows.append((one.at, one.template.template[:200], "log", one.template.service))
     if incident.alert and incident.alert.at is not None:

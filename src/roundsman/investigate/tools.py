@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from roundsman.analysis import find_onset, shifts, summarise
+from roundsman.analysis import find_onset, shifts
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
 from roundsman.analysis.onset import Onset
 from roundsman.analysis.templates import METHOD as TEMPLATE_METHOD
 from roundsman.investigate.incident import Incident
-from roundsman.sources import LogLine, Series, Window
+from roundsman.sources import Series, Window
 from roundsman.sources.times import iso
 
 #: longest text of one excerpt and of one whole result, in characters
 EXCERPT, RESULT = 500, 16_000
 _EXAMPLE = 240
-_SERIES, _TEMPLATES, _CHANGES, _EXCERPTS = 40, 16, 30, 6
+_SERIES, _TEMPLATES, _CHANGES = 40, 16, 30
 
 
 class NeverRun(RuntimeError):
@@ -138,17 +138,7 @@ def _query_logs(incident: Incident, service: str, text: str, minutes: float) -> 
     window = _window(incident, minutes)
     query = {"tool": "query_logs", "service": service, "text": text}
     query |= {"from": iso(window.start), "to": iso(window.end)}
-    extent = incident.source.extent() or window
-    seen = Window(max(window.start, min(extent.start, window.end - 1)), window.end)
-    kept: list[LogLine] = []
-
-    def lines() -> Any:
-        for line in incident.source.lines(window, service, text):
-            if len(kept) < _EXCERPTS:
-                kept.append(line)
-            yield line
-
-    summary = summarise(lines(), seen)
+    summary, kept = incident.logs(window, service, text)
     moved = shifts(summary)
     rows = [
         {

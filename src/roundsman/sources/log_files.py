@@ -17,8 +17,8 @@ from typing import BinaryIO, cast
 from roundsman.sources.log_lines import parse_line
 from roundsman.sources.protocols import LogLine, Unseen, Window
 
-#: bytes read of one file for one question; about 5 s of parsing
-BYTE_BUDGET = 192 * 1024 * 1024
+#: bytes read of one file for one question; some ten seconds of parsing
+BYTE_BUDGET = 128 * 1024 * 1024
 #: a longer line is read in pieces, so that a file without line ends cannot fill memory
 MAX_LINE = 1 << 20
 _SEARCH_FROM = 32 * 1024 * 1024

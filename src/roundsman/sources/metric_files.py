@@ -64,6 +64,7 @@ def split_names(columns: list[str], file_stem: str) -> dict[str, tuple[str, str]
         head, _, tail = column.partition("_")
         prefixes.setdefault(tail, set()).add(head)
     shared = {tail for tail, heads in prefixes.items() if tail and len(heads) > 1}
+    heads = {head for tail in shared for head in prefixes[tail]}
     default = "" if file_stem.lower().startswith(("metric", "data", "series")) else file_stem
     for column in columns:
         mark = next((s for s in _SEPARATORS if s in column.strip(s) and "{" not in column), None)
@@ -71,7 +72,7 @@ def split_names(columns: list[str], file_stem: str) -> dict[str, tuple[str, str]
         if mark:
             service, _, metric = column.partition(mark)
             out[column] = (service, metric)
-        elif tail in shared:
+        elif tail and head in heads:
             out[column] = (head, tail)
         else:
             out[column] = (default, column)

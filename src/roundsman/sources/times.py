@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T _](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?"
@@ -31,6 +32,14 @@ _HEAD = 160
 def _seconds(
     date: tuple[int, int, int], clock: tuple[int, int, int], fraction: str | None, zone: str | None
 ) -> float | None:
+    whole = _whole_seconds(date, clock, zone)
+    return whole + float(f"0.{fraction}") if whole is not None and fraction else whole
+
+
+@lru_cache(maxsize=4096)  # neighbouring lines share their second
+def _whole_seconds(
+    date: tuple[int, int, int], clock: tuple[int, int, int], zone: str | None
+) -> float | None:
     if date[0] < 1971:
         return None  # 0001-01-01 and 1970-01-01 are written for "no time"
     offset = timedelta()
@@ -44,7 +53,7 @@ def _seconds(
         moment = datetime(*date, clock[0], clock[1], min(clock[2], 59), tzinfo=timezone(offset))
     except ValueError:
         return None
-    return moment.timestamp() + (float(f"0.{fraction}") if fraction else 0.0)
+    return moment.timestamp()
 
 
 def from_number(value: float) -> float | None:

@@ -1,0 +1,207 @@
+"""Incident folders as people leave them: odd, half empty, broken."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from roundsman.errors import SourceError
+from roundsman.investigate.incident import load_incident
+from roundsman.sources import IncidentFolder, LogLine, Unseen, Window
+from roundsman.sources.log_files import LogFile, log_service
+from roundsman.sources.metric_files import read_metric_file, split_names
+from roundsman.sources.times import iso
+
+ALWAYS = Window(0, 4e9)
+LONG = "timestamp,service,metric,value\n2026-01-01T10:00:00Z,api,errors,1\n"
+
+
+def put(root: Path, name: str, content: str | bytes) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        (None, "", "no telemetry in this folder"),
+        ("metrics.csv", "", "metrics.csv: empty file"),
+        ("metrics/a.csv", "when,what\n1,2\n", "no time column"),
+        ("metrics/a.csv", "timestamp,service,metric,value\n", "no row with a readable time"),
+        ("metrics/a.csv", "timestamp,metric,value\nnever,cpu,1\n", "no row with a readable time"),
+        ("metrics/a.parquet", "not parquet", "cannot be read as metrics"),
+        ("deploys.json", "{oops", "deploys.json:1: not JSON"),
+        ("deploys.json", "", "deploys.json: empty file"),
+    ],
+)
+def test_a_folder_without_any_readable_telemetry_is_one_clear_line(
+    tmp_path: Path, name: str | None, content: str, says: str
+) -> None:
+    if name:
+        put(tmp_path, name, content)
+    with pytest.raises(SourceError) as caught:
+        IncidentFolder(tmp_path)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_folder_and_a_file_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no such folder"):
+        IncidentFolder(tmp_path / "gone")
+    with pytest.raises(SourceError, match="is a file, not a folder"):
+        IncidentFolder(put(tmp_path, "x.csv", LONG))
+
+
+def test_a_broken_file_beside_good_ones_is_unseen(tmp_path: Path) -> None:
+    put(tmp_path, "metrics/good.csv", LONG)
+    put(tmp_path, "metrics/zero.csv", "")
+    put(tmp_path, "logs/empty.log", "")
+    put(tmp_path, "logs/core.bin", b"\x00\x01")
+    found = IncidentFolder(tmp_path)
+    assert [one.metric for one in found.series(ALWAYS)] == ["errors"]
+    assert [one.what for one in found.unseen] == [
+        "metrics/zero.csv",
+        "logs/core.bin",
+        "logs/empty.log",
+    ]
+
+
+def test_context_and_top_level_files_are_read_too(tmp_path: Path) -> None:
+    put(tmp_path, "metrics.csv", LONG)
+    put(tmp_path, "logs.ndjson", '{"timestamp": 1767261600000, "msg": "hi", "service": "api"}\n')
+    put(tmp_path, "context/deploys.json", '[{"timestamp": "2026-01-01T09:00:00+02:00"}]')
+    put(tmp_path, "context/flags.json", '{"flags": [{"ts": 1767261600, "flag": "x"}]}')
+    put(tmp_path, "context/logs/web.log", "2026-01-01 10:00:00,5 WARN slow\n")
+    found = IncidentFolder(tmp_path)
+    assert [(iso(c.at), c.kind) for c in found.changes(ALWAYS)] == [
+        ("2026-01-01T07:00:00Z", "deploy"),
+        ("2026-01-01T10:00:00Z", "flag"),
+    ]
+    lines = list(found.lines(ALWAYS))
+    assert [(one.service, one.text) for one in lines] == [("api", "hi"), ("web", "WARN slow")]
+
+
+def test_wide_files_name_their_series_by_column(tmp_path: Path) -> None:
+    wide = put(tmp_path, "m.csv", "time,a_cpu,a_mem,b_cpu\n1767261600,1,,3\n1767261660,2,5,x\n")
+    named = {(s.service, s.metric): s.values.tolist() for s in read_metric_file(wide)}
+    assert named == {("a", "cpu"): [1.0, 2.0], ("a", "mem"): [5.0], ("b", "cpu"): [3.0]}
+    assert split_names(["cpu_usage", "mem_usage"], "metrics")["cpu_usage"] == ("cpu", "usage")
+    assert split_names(["cpu", "mem"], "cart")["cpu"] == ("cart", "cpu")
+    assert split_names(["cart:cpu"], "x")["cart:cpu"] == ("cart", "cpu")
+
+
+def test_parquet_and_gzip_csv_are_read(tmp_path: Path) -> None:
+    target = str(tmp_path / "m.parquet")
+    duckdb.sql(
+        "COPY (SELECT TIMESTAMP '2026-01-01 10:00:00' AS timestamp, 'api' AS service, "
+        f"'errors' AS metric, 3 AS value) TO '{target}' (FORMAT parquet)"
+    )
+    (one,) = read_metric_file(tmp_path / "m.parquet")
+    assert (iso(float(one.times[0])), one.values.tolist()) == ("2026-01-01T10:00:00Z", [3.0])
+    (same,) = read_metric_file(put(tmp_path, "m.csv.gz", gzip.compress(LONG.encode())))
+    assert same.service == "api"
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "level"),
+    [
+        ("2026-01-01 10:00:00.250 UTC [7] FATAL:  no", "2026-01-01T10:00:00.250Z", "FATAL"),
+        ("2026-01-01T12:00:00+02:00 ERROR no", "2026-01-01T10:00:00Z", "ERROR"),
+        ("Jan  1 10:00:00 host app[3]: error: no", "2026-01-01T10:00:00Z", "ERROR"),
+        ("1767261600 WARN no", "2026-01-01T10:00:00Z", "WARN"),
+        ("1767261600250 info no", "2026-01-01T10:00:00.250Z", "INFO"),
+        (
+            '10.0.0.1 - - [01/Jan/2026:11:00:00 +0100] "GET / HTTP/1.1" 502 12',
+            "2026-01-01T10:00:00Z",
+            "ERROR",
+        ),
+        ("2026/01/01 10:00:00 [error] 1#1: *5 no", "2026-01-01T10:00:00Z", "ERROR"),
+        ('{"time": "2026-01-01T10:00:00Z", "level": "error"}', "2026-01-01T10:00:00Z", "ERROR"),
+    ],
+)
+def test_usual_log_formats_are_read_in_utc(tmp_path: Path, line: str, at: str, level: str) -> None:
+    put(tmp_path, "logs/api.log", line + "\n")
+    window = Window(1767261600 - 60, 1767261600 + 60)
+    (found,) = IncidentFolder(tmp_path).lines(window)
+    assert (iso(found.at), found.level, found.service) == (at, level, "api")
+
+
+def test_broken_bytes_stack_traces_and_undated_lines(tmp_path: Path) -> None:
+    text = b"no time\n2026-01-01T10:00:00Z ERROR caf\xe9\n  at f(x)\n\x00\n"
+    put(tmp_path, "logs/api.log", text)
+    found = IncidentFolder(tmp_path)
+    lines = list(found.lines(ALWAYS))
+    assert [one.text for one in lines] == ["ERROR caf\ufffd", "at f(x)"]
+    assert lines[1].at == lines[0].at
+    assert Unseen("api.log", "lines without a readable time", 1) in found.unseen
+
+
+def test_a_truncated_gzip_gives_what_it_has_and_says_so(tmp_path: Path) -> None:
+    lines = "".join(f"2026-01-01T10:00:00Z INFO {n * 7919}\n" for n in range(5000))
+    put(tmp_path, "logs/api.log.gz", gzip.compress(lines.encode())[:-2000])
+    found = IncidentFolder(tmp_path)
+    assert sum(1 for _ in found.lines(ALWAYS)) > 100
+    assert any("cannot be read" in one.why for one in found.unseen)
+
+
+def big_log(path: Path) -> Path:
+    start = 1767225600
+    with path.open("w") as file:
+        for n in range(400_000):
+            file.write(f"{iso(start + n * 0.2)} INFO request {n} was served in time {'x' * 60}\n")
+    return path
+
+
+def test_a_large_ordered_log_is_entered_by_time_and_sampled_over_budget(tmp_path: Path) -> None:
+    path = big_log(tmp_path / "api.log")
+    assert path.stat().st_size > 40e6
+    unseen: list[Unseen] = []
+    window = Window(1767225600 + 70_000, 1767225600 + 70_100)
+    found = list(LogFile(path).lines(window, "", unseen.append))
+    assert len(found) == 501
+    assert unseen == []
+    sampled: list[LogLine] = list(LogFile(path, budget=1_000_000).lines(ALWAYS, "", unseen.append))
+    assert 5_000 < len(sampled) < 12_000
+    assert sampled[-1].at - sampled[0].at > 70_000
+    assert unseen[0].count > 30e6
+
+
+def test_services_come_from_file_names() -> None:
+    names = ["api.log", "api.log.1.gz", "api.ndjson.gz", "db-2.log"]
+    assert [log_service(Path(name)) for name in names] == ["api", "api", "api", "db-2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("question: [", "incident.yaml:1: not YAML"),
+        ("- 1\n", "expected question, window and services"),
+        ("window: {start: x, end: y}\n", "must be times"),
+        ("services: api\n", "services must be a list"),
+    ],
+)
+def test_a_wrong_incident_file_is_one_clear_line(tmp_path: Path, text: str, says: str) -> None:
+    put(tmp_path, "metrics.csv", LONG)
+    put(tmp_path, "incident.yaml", text)
+    with pytest.raises(SourceError) as caught:
+        load_incident(tmp_path)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_alerts_of_either_shape_give_time_and_service(tmp_path: Path) -> None:
+    put(tmp_path, "metrics.csv", LONG)
+    flat = {"service": "api", "fired_at": "2026-01-01T10:00:00Z", "monitor": "m", "summary": "s"}
+    put(tmp_path, "alert.json", json.dumps(flat))
+    alert = load_incident(tmp_path).alert
+    assert alert is not None
+    assert (alert.at, alert.service, alert.name) == (1767261600.0, "api", "m")
+    put(tmp_path, "alert.json", "[1]")
+    with pytest.raises(SourceError, match="alert"):
+        load_incident(tmp_path)
