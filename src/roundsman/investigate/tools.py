@@ -12,6 +12,7 @@ from roundsman.analysis import find_onset, shifts
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
 from roundsman.analysis.onset import Onset
 from roundsman.analysis.templates import METHOD as TEMPLATE_METHOD
+from roundsman.investigate import paste
 from roundsman.investigate.incident import Incident
 from roundsman.sources import Series, Window
 from roundsman.sources.times import iso
@@ -90,6 +91,7 @@ def _describe(series: Series, onset: Onset | None) -> dict[str, Any]:
 def _query_metrics(incident: Incident, service: str, metric: str, minutes: float) -> dict[str, Any]:
     window = _window(incident, minutes)
     query = {"tool": "query_metrics", "service": service, "metric": metric}
+    query |= {"raw": paste.metrics_line(incident.path, service, metric)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
     everything = incident.source.series(window)
     found = incident.source.series(window, service, metric)
@@ -137,6 +139,7 @@ def _query_metrics(incident: Incident, service: str, metric: str, minutes: float
 def _query_logs(incident: Incident, service: str, text: str, minutes: float) -> dict[str, Any]:
     window = _window(incident, minutes)
     query = {"tool": "query_logs", "service": service, "text": text}
+    query |= {"raw": paste.logs_line(incident.path, service, text)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
     summary, kept = incident.logs(window, service, text)
     moved = shifts(summary)
@@ -183,6 +186,7 @@ def _query_logs(incident: Incident, service: str, text: str, minutes: float) -> 
 def _list_deploys(incident: Incident, minutes: float) -> dict[str, Any]:
     window = _window(incident, minutes)
     query = {"tool": "list_deploys", "from": iso(window.start), "to": iso(window.end)}
+    query |= {"raw": paste.changes_line(incident.path)}
     found = incident.source.changes(window)
     rows = [
         {

@@ -183,10 +183,22 @@ def settle(
             why = "neither a change nor an error in the logs precedes what moved"
             others.append({"statement": str(finding.get("statement")), "why_not": why})
             continue
+        if suspect and not _stands_out(suspect, found):
+            why = "another change is as likely, and nothing but its service speaks for either"
+            others.append({"statement": str(finding.get("statement")), "why_not": why})
+            continue
         accepted = _accept(facts, finding, suspect, found)
         return _with(accepted, others + _rest(facts, suspect, found))
     because = "something moved, but no grounded finding names a change or an error that precedes it"
     return _with(_abstain(because, facts), others + _rest(facts, None, found))
+
+
+def _stands_out(suspect: Suspect, found: Sequence[Suspect]) -> bool:
+    """Whether more than its place and time speaks for a change, or no other is close to it."""
+    others = [one.score for one in found if one is not suspect]
+    return bool(suspect.words or suspect.change.diff) or all(
+        suspect.score - score >= 1.0 for score in others
+    )
 
 
 def _with(cause: dict[str, Any], alternatives: list[dict[str, Any]]) -> dict[str, Any]:
