@@ -1,0 +1,104 @@
+"""Several processes on one journal, one of them killed. Pipes order what happens; nothing sleeps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roundsman.errors import LeaseHeld
+from roundsman.ledger import LiveRun, Store
+from roundsman.ledger.fold import fold
+
+CHILD = """
+import sys
+from pathlib import Path
+from roundsman.guard import events as ev
+from roundsman.ledger import LiveRun, Store
+
+store = Store(Path(sys.argv[1]))
+run = LiveRun.start(store, (), policy="p", run_id=sys.argv[2])
+for n in range(int(sys.argv[3])):
+    step = run.next_step_id()
+    run.propose(ev.StepBegins(id=step, agent="a", reserved_tokens=30))
+    run.settle(ev.StepEnds(id=step, agent="a", tokens=10))
+    action = run.next_action_id()
+    run.propose(ev.ActionBegins(id=action, tool="dig", effect="read"))
+    run.settle(ev.ActionEnds(id=action, tool="dig"))
+run.propose(ev.StepBegins(id=run.next_step_id(), agent="a", reserved_tokens=30))
+print("in flight", flush=True)
+sys.stdin.readline()
+run.end("done")
+"""
+
+
+def child(path: Path, run_id: str, loops: int = 5) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(path), run_id, str(loops)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def wait_in_flight(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "in flight\n"
+
+
+def close(process: subprocess.Popen[str]) -> int:
+    process.communicate("go\n")
+    return process.returncode
+
+
+def test_a_killed_run_is_interrupted_and_readable(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    process = child(path, "r1")
+    wait_in_flight(process)
+    store = Store(path)
+    assert store.info("r1").status == "running"
+    process.kill()
+    process.communicate()
+    assert store.info("r1").status == "interrupted"
+    store.verify("r1")
+    records = store.records("r1")
+    for begins, ends, intents in (
+        ("step_begins", "step_ends", 6),
+        ("action_begins", "action_ends", 5),
+    ):
+        begun = {r.body["id"] for r in records if r.kind == begins}
+        ended = {r.body["id"] for r in records if r.kind == ends}
+        assert ended <= begun
+        assert len(begun) == intents
+    again = LiveRun.reopen(store, (), "r1")
+    # the call in flight at the kill is charged what was reserved for it
+    assert (again.account.tokens, again.account.tokens_estimated) == (80, 30)
+    assert again.next_step_id() == "s7"
+    assert fold(store.records("r1")) == again.account
+    store.close()
+
+
+def test_a_run_of_another_live_process_is_held(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    process = child(path, "r1", 1)
+    wait_in_flight(process)
+    store = Store(path)
+    with pytest.raises(LeaseHeld, match=f"held by process {process.pid} on"):
+        LiveRun.reopen(store, (), "r1")
+    assert close(process) == 0
+    assert store.info("r1").status == "done"
+    store.close()
+
+
+def test_processes_with_runs_of_their_own_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    processes = [child(path, f"r{n}", 40) for n in range(3)]
+    for process in processes:
+        wait_in_flight(process)
+    assert [close(p) for p in processes] == [0, 0, 0]
+    store = Store(path)
+    assert {i.run_id: i.status for i in store.runs()} == dict.fromkeys(("r0", "r1", "r2"), "done")
+    for n in range(3):
+        store.verify(f"r{n}")
+        assert fold(store.records(f"r{n}")).steps == 41
+    store.close()
