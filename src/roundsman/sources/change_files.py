@@ -16,7 +16,20 @@ _TIME = (
 )  # fmt: skip
 _SERVICE = ("service", "service_name", "app", "application", "component", "repo", "repository")
 _NAME = ("version", "name", "flag", "key", "sha", "id", "commit", "title", "image")
-_TEXT = ("message", "description", "summary", "notes", "title", "files", "diff", "patch", "change")
+_TEXT = (
+    "message",
+    "description",
+    "summary",
+    "notes",
+    "title",
+    "files",
+    "files_changed",
+    "diff",
+    "patch",
+    "change",
+    "commit_sha",
+    "commit",
+)
 _BEFORE = ("previous_env", "previous_config", "old_env", "old_config", "before", "previous", "from")
 _AFTER = ("env", "config", "new_env", "new_config", "after", "to", "value")
 _LISTS = ("deploys", "deployments", "commits", "flags", "feature_flags", "changes", "items", "data")

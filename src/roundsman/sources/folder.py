@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from roundsman.errors import SourceError
@@ -151,6 +152,12 @@ class IncidentFolder:
                 if undated:
                     self.note(Unseen(file.name, "records without a readable time", undated))
         self._changes.sort(key=lambda change: change.at)
+        commits = {c.name: c.text for c in self._changes if c.kind == "commit" and len(c.name) > 6}
+        for index, change in enumerate(self._changes):
+            # a deploy says what it ships by the commit it names
+            shipped = [text for sha, text in commits.items() if sha in change.text]
+            if change.kind == "deploy" and shipped:
+                self._changes[index] = replace(change, text=" ".join([change.text, *shipped]))
 
     def _log_paths(self) -> Iterator[Path]:
         for root in (self.path, self.path / "context"):
