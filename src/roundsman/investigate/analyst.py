@@ -6,6 +6,7 @@ results say. Every number, name and time in its statements is copied from the re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from roundsman.investigate.analyst_facts import (
 _MINUTES = 60
 _MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
 _TEMPLATE = 200
+_LITERAL = 8
 
 Exchange = tuple[str, Mapping[str, Any], Any]
 
@@ -34,6 +36,27 @@ def _calls() -> list[dict[str, Any]]:
         {"name": "query_logs", "args": {**look, "text": ""}},
         {"name": "list_deploys", "args": {"window_minutes": _MINUTES}},
     ]
+
+
+def _closer(facts: Facts) -> list[dict[str, Any]]:
+    """A second look at what moved first: one series, one kind of log line."""
+    calls = []
+    first = next((one for one in facts.symptoms() if not one.log), None)
+    if first:
+        args = {"service": first.service, "metric": first.name, "window_minutes": _MINUTES}
+        calls.append({"name": "query_metrics", "args": args})
+    if facts.bad_logs:
+        line = min(facts.bad_logs, key=lambda moved: moved.at)
+        text = _literal(line.name)
+        if len(text) >= _LITERAL:
+            args = {"service": line.service, "text": text, "window_minutes": _MINUTES}
+            calls.append({"name": "query_logs", "args": args})
+    return calls
+
+
+def _literal(template: str) -> str:
+    """The longest piece of a template that stands in its lines as it is (no mask, no quote)."""
+    return max(re.split(r"<[^<>]*>|[\"\\]", template), key=len).strip()[:100]
 
 
 def _triples(exchanges: Sequence[Exchange]) -> list[tuple[str, str, Any]]:
@@ -192,4 +215,9 @@ def plan(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]] | d
     del prompt
     if not exchanges:
         return _calls()
-    return _answer(collect(_triples(exchanges)))
+    triples = _triples(exchanges)
+    overview = len(_calls())
+    if len(exchanges) == overview and (closer := _closer(collect(triples))):
+        return closer
+    # the narrow results first: a movement is cited from the result that shows it best
+    return _answer(collect([*triples[overview:], *triples[:overview]]))
