@@ -62,6 +62,14 @@ def test_a_change_after_the_movement_is_not_the_cause() -> None:
     assert "came after the first movement" in whys
 
 
+def test_two_equally_likely_changes_are_not_chosen_between() -> None:
+    first = {**DEPLOY, "diff": {}, "name": "v1"}
+    second = {**DEPLOY, "diff": {}, "name": "v2", "at": "2026-01-01T10:03:00Z"}
+    found = settle([cause("v2 of api did it", change="v2")], evidence([METRIC], [first, second]))
+    assert found["abstained"]
+    assert "2 changes before it are about as likely" in found["because"]
+
+
 def test_without_a_movement_there_is_no_cause() -> None:
     found = settle([cause("v2 of api did it", change="v2")], evidence([], [DEPLOY]))
     assert found["abstained"]

@@ -20,6 +20,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d
 _CLOCK_TIME = re.compile(r"(?<![\d:T])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
 _NAME = re.compile(r"[A-Za-z][\w]*(?:[-_./][\w]+)+|\bv\d[\w.]*|\b[A-Z][A-Z0-9_]{3,}\b")
 _MOST_ALTERNATIVES = 5
+#: score by which a change must lead the next, and seconds in which an effect is soon
+_LEAD, _SOON = 0.5, 300.0
 
 
 def ungrounded(statement: str, results: Sequence[str]) -> list[str]:
@@ -124,7 +126,7 @@ def _confidence(facts: Facts, suspect: Suspect | None, rival: Suspect | None) ->
     onset = facts.onset() or suspect.change.at
     seconds = max(0, round(onset - suspect.change.at))
     because = f"the change came {seconds} s before the first movement"
-    close = rival is not None and suspect.score - rival.score < 0.5
+    close = rival is not None and suspect.score - rival.score < _LEAD
     if suspect.same_service:
         because += ", on a service that moved"
     if suspect.words:
@@ -183,22 +185,29 @@ def settle(
             why = "neither a change nor an error in the logs precedes what moved"
             others.append({"statement": str(finding.get("statement")), "why_not": why})
             continue
-        if suspect and not _stands_out(suspect, found):
-            why = "another change is as likely, and nothing but its service speaks for either"
+        if suspect and not _stands_out(facts, suspect, found):
+            why = "another change is nearly as likely, and too little speaks for either"
             others.append({"statement": str(finding.get("statement")), "why_not": why})
             continue
         accepted = _accept(facts, finding, suspect, found)
         return _with(accepted, others + _rest(facts, suspect, found))
-    because = "something moved, but no grounded finding names a change or an error that precedes it"
+    because = "something moved, but no grounded finding names what stands out as its cause"
+    if len(found) > 1:
+        because += f": {len(found)} changes before it are about as likely"
     return _with(_abstain(because, facts), others + _rest(facts, None, found))
 
 
-def _stands_out(suspect: Suspect, found: Sequence[Suspect]) -> bool:
-    """Whether more than its place and time speaks for a change, or no other is close to it."""
-    others = [one.score for one in found if one is not suspect]
-    return bool(suspect.words or suspect.change.diff) or all(
-        suspect.score - score >= 1.0 for score in others
-    )
+def _stands_out(facts: Facts, suspect: Suspect, found: Sequence[Suspect]) -> bool:
+    """Whether a change is more than a guess.
+
+    A changed setting is, and a lead over every other change; shared words are only while the movement
+    followed within minutes.
+    """
+    rivals = [one.score for one in found if one is not suspect]
+    if suspect.change.diff or all(suspect.score - score >= _LEAD for score in rivals):
+        return True
+    soon = (facts.onset() or suspect.change.at) - suspect.change.at <= _SOON
+    return bool(suspect.words) and soon
 
 
 def _with(cause: dict[str, Any], alternatives: list[dict[str, Any]]) -> dict[str, Any]:
