@@ -55,8 +55,9 @@ def _closer(facts: Facts) -> list[dict[str, Any]]:
 
 
 def _literal(template: str) -> str:
-    """The longest piece of a template that stands in its lines as it is (no mask, no quote)."""
-    return max(re.split(r"<[^<>]*>|[\"\\]", template), key=len).strip()[:100]
+    """The longest piece of a template that stands in its lines as it is (no mask, no quote,
+    no punctuation: blanks after it are often doubled in the line)."""
+    return max(re.split(r"<[^<>]*>|[\"\\]|[:;,]\s", template), key=len).strip()[:100]
 
 
 def _triples(exchanges: Sequence[Exchange]) -> list[tuple[str, str, Any]]:
