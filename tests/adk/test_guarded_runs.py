@@ -352,3 +352,18 @@ async def test_a_new_policy_replaces_the_old_one() -> None:
     first = await run_guarded(app, "go", policy(steps=2))
     second = await run_guarded(app, "go", policy(steps=4))
     assert (first.account.steps, second.account.steps, model.calls) == (2, 4, 6)
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+async def test_a_model_that_repeats_itself_whatever_it_is_told_is_ended(rounds: bool) -> None:
+    box = Counter()
+    model = ScriptedModel([call("dig", depth=1)])
+    bounds = policy("default")
+    app = loop_app(model, bounds, [box.dig])
+    agent = LlmAgent(name="a", model=model, tools=[box.dig])
+    result = await run_guarded(app if rounds else agent, "go", bounds)
+    # two ran, three were refused, one cut; a second round is cut at its first repeat
+    assert len(box.ran) == 2
+    assert model.calls == (7 if rounds else 6)
+    assert result.account.stopped is not None
+    assert result.account.stopped.reason == ("no_progress" if rounds else "repetition")

@@ -47,7 +47,8 @@ class Stopped:
 @dataclass(frozen=True, slots=True)
 class Account:
     """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
-    is in `reserved` ({step id: (tokens, dollars)}). `active` is seconds of wall clock without
+    is in `reserved` ({step id: (tokens, dollars)}). `cut` is set when an action was cut: the round
+    (without rounds: the run) takes no further step. `active` is seconds of wall clock without
     the time no process was working."""
 
     run_id: str = ""
@@ -62,6 +63,7 @@ class Account:
     usd: float = 0.0
     round_steps: int = 0
     round_cut: str = ""
+    cut: Stopped | None = None
     replans: int = 0
     active: float = 0.0
     last_at: float | None = None
@@ -116,7 +118,7 @@ def _run_ends(a: Account, e: ev.RunEnds) -> Account:
 
 
 def _round_begins(a: Account, e: ev.RoundBegins) -> Account:
-    return replace(a, rounds=e.index, round_steps=0, round_cut="")
+    return replace(a, rounds=e.index, round_steps=0, round_cut="", cut=None)
 
 
 def _round_ends(a: Account, e: ev.RoundEnds) -> Account:
@@ -176,7 +178,8 @@ def _ruled(a: Account, e: ev.Ruled) -> Account:
     if e.verdict == "stop" and a.stopped is None:
         return replace(a, stopped=Stopped(e.stop, e.rule, e.layer, e.reason))
     if e.verdict == "cut":
-        return replace(a, round_cut=e.reason)
+        cut = Stopped(e.stop, e.rule, e.layer, e.reason) if e.layer == "tool" else a.cut
+        return replace(a, round_cut=e.reason, cut=cut)
     if e.verdict == "refuse" and e.rule == "repetition":
         return replace(a, repeats_blocked=a.repeats_blocked + 1)
     return a

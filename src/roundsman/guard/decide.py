@@ -44,14 +44,19 @@ _PROPOSALS = frozenset({"round_begins", "step_begins", "action_begins", "agent_e
 def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgement:
     """Judge `event` against `account`.
 
-    A stopped account stops every proposal. A rule that raises refuses, and says so. Amendments
-    compose (each rule sees the event as the rules before it left it) and an amended event is
-    judged once more, so that no amendment slips past a rule that came earlier.
+    A stopped account stops every proposal; after a cut action no step follows in its round. A
+    rule that raises refuses, and says so. Amendments compose (each rule sees the event as the
+    rules before it left it) and an amended event is judged once more, so that no amendment slips
+    past a rule that came earlier.
     """
     if account.stopped is not None and event.kind in _PROPOSALS:
         s = account.stopped
         v = Verdict(Kind.STOP, s.rule, s.layer, s.detail or "the run was stopped", s.reason)
         return Judgement(v)
+    if account.cut is not None and event.kind == ev.StepBegins.kind:
+        # the model was told to answer; asking it once more is how a cut would never end anything
+        c = account.cut
+        return Judgement(Verdict(Kind.CUT, c.rule, c.layer, c.detail, c.reason))
     verdict, said, current = _pass(rules, account, event)
     if current is not event and verdict.kind <= Kind.AMEND:
         again, more, last = _pass(rules, account, current)

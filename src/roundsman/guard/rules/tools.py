@@ -148,7 +148,8 @@ class Repetition:
     `results`: only calls that also gave the same result count, a successful write starts the
     count anew, a poll is exempt here (time bounds it), and one unbroken run of a call
     is capped even when every answer differs. The measured reasons are in docs/repetition.md.
-    After three refusals the run stops, since a guard that only scolds becomes the loop.
+    After three refusals the round is cut (without rounds the run stops), since a guard that only
+    scolds becomes the loop.
     """
 
     mode: str
