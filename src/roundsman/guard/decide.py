@@ -44,10 +44,10 @@ _PROPOSALS = frozenset({"round_begins", "step_begins", "action_begins", "agent_e
 def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgement:
     """Judge `event` against `account`.
 
-    A stopped account stops every proposal; after a cut action no step follows in its round. A
-    rule that raises refuses, and says so. Amendments compose (each rule sees the event as the
-    rules before it left it) and an amended event is judged once more, so that no amendment slips
-    past a rule that came earlier.
+    A stopped account stops every proposal; after a cut action no step follows in its round. A rule
+    that raises refuses, and says so. Amendments compose (each rule sees the event as the rules
+    before it left it) and an amended event is judged once more, so that no amendment slips past a
+    rule that came earlier.
     """
     if account.stopped is not None and event.kind in _PROPOSALS:
         s = account.stopped
