@@ -6,9 +6,6 @@ neither Google ADK nor pydantic.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 __version__ = "0.1.0"
 
 _LAZY = {
@@ -21,7 +18,9 @@ _LAZY = {
 __all__ = ["Policy", "__version__", "guarded", "load_policy", "loop_until_done"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _LAZY:
+        from importlib import import_module
+
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'roundsman' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def guarded(
     guard_registry()
     for model in models(app.root_agent):
         guard_model(model)
-    PRICES[policy.digest] = lambda name: _prices(name, policy)
+    PRICES[policy.digest] = cache(lambda name: _prices(name, policy))
     opener = _Opener(policy, store, home, clock)
     effects = {name: tool.effect for name, tool in policy.tools.allow.items()}
     plugin = GuardPlugin(opener, effects)

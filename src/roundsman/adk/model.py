@@ -19,7 +19,7 @@ from google.genai import types
 
 from roundsman.adk.current import current_run
 from roundsman.adk.tickets import TICKETS, Ticket
-from roundsman.adk.tokens import cost, estimate_prompt, reported
+from roundsman.adk.tokens import cost, estimate_prompt, reported, text_of
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import StepBegins, StepEnds
 from roundsman.guard.prints import digest
@@ -120,7 +120,7 @@ async def _judged(
 
 def _proposal(run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest) -> StepBegins:
     name = request.model or model.model
-    prompt = estimate_prompt(request)
+    prompt = estimate_prompt(request, run.counted, agent)
     lookup = PRICES.get(run.account.policy)
     most = request.config.max_output_tokens if request.config else None
     prices = lookup(name) if lookup else None
@@ -128,7 +128,7 @@ def _proposal(run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest) -> 
         id=run.next_step_id(),
         agent=agent,
         model=name,
-        request=digest(str(request.contents[-1:])),
+        request=digest(text_of(request.contents[-1]) if request.contents else ""),
         prompt_tokens=prompt,
         max_output_tokens=most,
         reserved_tokens=prompt + (most or 0),

@@ -8,22 +8,42 @@ CHARS_PER_TOKEN = 3.5
 """Characters a token in an estimate: on the cautious side of the four usual for English."""
 
 
-def estimate_prompt(request: Any) -> int:
-    """Tokens the request's text, declarations and instruction come to, roughly."""
-    size = 0
-    for content in request.contents or []:
-        for part in content.parts or []:
-            if part.text:
-                size += len(part.text)
-            for piece in (part.function_call, part.function_response):
-                if piece is not None:
-                    body = getattr(piece, "args", None) or getattr(piece, "response", None)
-                    size += len(str(body)) + len(piece.name or "")
+def estimate_prompt(request: Any, counted: dict[str, tuple[int, int]], agent: str) -> int:
+    """Tokens the request's text, declarations and instruction come to, roughly.
+
+    `counted` remembers for each agent how many contents were counted and their size, so that a
+    long history is not read again at every step; a history that got shorter (a new round,
+    compaction) is counted afresh. The first content is always read.
+    """
+    contents = request.contents or []
+    seen, size = counted.get(agent, (1, 0))
+    if len(contents) < seen:
+        seen, size = 1, 0
+    size += sum(_size(content) for content in contents[seen:])
+    counted[agent] = (max(1, len(contents)), size)
+    size += sum(_size(content) for content in contents[:1])
     config = request.config
     if config is not None:
         size += len(str(config.system_instruction or ""))
         size += sum(300 for tool in config.tools or [] for _ in _declared(tool))
     return int(size / CHARS_PER_TOKEN) + 1
+
+
+def _size(content: Any) -> int:
+    return len(text_of(content))
+
+
+def text_of(content: Any) -> str:
+    """A content's text, calls and results as one text, without call ids."""
+    pieces = []
+    for part in content.parts or []:
+        if part.text:
+            pieces.append(part.text)
+        if part.function_call is not None:
+            pieces.append(f"{part.function_call.name} {part.function_call.args}")
+        if part.function_response is not None:
+            pieces.append(f"{part.function_response.name} {part.function_response.response}")
+    return "\n".join(pieces)
 
 
 def _declared(tool: Any) -> list[Any]:

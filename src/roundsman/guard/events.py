@@ -8,7 +8,7 @@ since the epoch and are handed in: nothing here reads a clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 
@@ -173,11 +173,14 @@ KINDS: dict[str, type[Event]] = {
 }  # fmt: skip
 
 
+_NAMES: dict[str, tuple[str, ...]] = {
+    kind: tuple(f.name for f in fields(cls) if f.name != "at") for kind, cls in KINDS.items()
+}
+
+
 def to_body(event: Event) -> dict[str, Any]:
     """The event as plain data, without its kind and time (columns of their own)."""
-    body = asdict(event)
-    del body["at"]
-    return body
+    return {name: getattr(event, name) for name in _NAMES[event.kind]}
 
 
 def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:

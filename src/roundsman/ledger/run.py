@@ -53,6 +53,7 @@ class LiveRun:
         self.listeners: list[Listener] = []
         self.actions_proposed = 0
         self.steps_proposed = 0
+        self.counted: dict[str, tuple[int, int]] = {}  # sizes of histories, see adk.tokens
         self._seq = 0
         self._hash = ""
         self._lease = Lease(store.connection, run_id)
