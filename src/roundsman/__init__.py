@@ -6,6 +6,13 @@ neither Google ADK nor pydantic.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # importing typing for it would cost more than the rest of this module
+if TYPE_CHECKING:
+    from roundsman.adk.app import guarded as guarded
+    from roundsman.adk.loop_node import loop_until_done as loop_until_done
+    from roundsman.policy import Policy as Policy
+    from roundsman.policy import load_policy as load_policy
+
 __version__ = "0.1.0"
 
 _LAZY = {
