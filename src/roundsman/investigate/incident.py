@@ -96,7 +96,7 @@ def read_alert(path: Path) -> Alert:
     """An alert from Alertmanager's webhook or a flat JSON object; SourceError names the file."""
     try:
         record = json.loads(path.read_bytes().decode("utf-8", "replace"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path.name}: not a JSON alert: {error}") from None
     if isinstance(record, list):
         record = record[0] if record else {}

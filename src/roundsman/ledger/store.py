@@ -92,10 +92,10 @@ class Store:
             self._db.execute(f"pragma user_version={SCHEMA_VERSION}")
             self._db.commit()
         except (OSError, sqlite3.Error) as error:
-            raise LedgerError(
-                f"the journal {path} cannot be opened: {error}; set ROUNDSMAN_HOME to a folder "
-                "that can be written"
-            ) from error
+            way_out = "set ROUNDSMAN_HOME to a folder that can be written and has room"
+            if "not a database" in str(error) or "malformed" in str(error):
+                way_out = "move that file away, or set ROUNDSMAN_HOME to another folder"
+            raise LedgerError(f"the journal {path} cannot be opened: {error}; {way_out}") from error
 
     def _check_version(self) -> None:
         (version,) = self._db.execute("pragma user_version").fetchone()

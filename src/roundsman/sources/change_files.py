@@ -55,12 +55,14 @@ def _records(path: Path) -> list[dict[str, Any]]:
         raise SourceError(f"{path.name}: empty file, expected a JSON list")
     try:
         content = json.loads(text)
+    except RecursionError:
+        raise SourceError(f"{path.name}: nested too deeply, expected a JSON list") from None
     except ValueError:
         content = []
         for number, line in enumerate(text.splitlines(), start=1):
             try:
                 content += [json.loads(line)] if line.strip() else []
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise SourceError(f"{path.name}:{number}: not JSON: {error}") from None
     if isinstance(content, dict):
         inner = next((content[k] for k in _LISTS if isinstance(content.get(k), list)), None)
@@ -93,6 +95,10 @@ def read_change_file(path: Path, kind: str) -> tuple[list[Change], int]:
     the same service before it. Raises SourceError, one line with file and line, when it is not JSON.
     """
     dated = [(parse_time(_first(record, _TIME)), record) for record in _records(path)]
+    if dated and all(at is None for at, _ in dated):
+        # passed over in silence it would read as "nothing was deployed"
+        fields = ", ".join(_TIME[:5])
+        raise SourceError(f"{path.name}: no record has a time; expected one of {fields} in each")
     known = sorted(((at, r) for at, r in dated if at is not None), key=lambda pair: pair[0])
     last: dict[str, Any] = {}
     out: list[Change] = []
