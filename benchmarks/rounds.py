@@ -21,8 +21,17 @@ from roundsman.ledger import LiveRun, open_store
 from roundsman.policy import load_policy
 
 
-def round_cost(rounds: int = 300) -> tuple[float, float]:
-    """CPU seconds of a round: medians of rounds 6-15 and of the last ten."""
+def round_cost(rounds: int = 300, repeat: int = 5) -> tuple[float, float]:
+    """CPU seconds of a round: medians of rounds 5-24 and of the last twenty, of `repeat` runs."""
+    early, late = list[float](), list[float]()
+    for _ in range(repeat):
+        spans = _spans(rounds)
+        early += spans[4:24]
+        late += spans[-20:]
+    return median(early), median(late)
+
+
+def _spans(rounds: int) -> list[float]:
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "bench.yaml"
         loop = f"loop: {{max_rounds: {rounds}, stop_after_idle_rounds: null}}\n"
@@ -54,4 +63,4 @@ def round_cost(rounds: int = 300) -> tuple[float, float]:
     spans = [after - before for before, after in pairwise(marks)]
     if len(spans) != rounds:
         raise RuntimeError(f"{len(spans)} rounds ran instead of {rounds}")
-    return median(spans[5:15]), median(spans[-10:])
+    return spans
