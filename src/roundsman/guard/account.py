@@ -7,15 +7,16 @@ bounded (the last ten calls, one counter a tool, one share an agent).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from roundsman.guard import events as ev
+from roundsman.guard.evolve import evolve
 
 RECENT = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Share:
     """What one agent charged."""
 
@@ -44,7 +45,7 @@ class Stopped:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Account:
     """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
     is in `reserved` ({step id: (tokens, dollars)}). `cut` is set when an action was cut: the round
@@ -96,13 +97,13 @@ def _without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _run_begins(a: Account, e: ev.RunBegins) -> Account:
-    return replace(a, run_id=e.run_id, policy=e.policy)
+    return evolve(a, run_id=e.run_id, policy=e.policy)
 
 
 def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
     """Calls that were in flight when the process died are charged what was reserved for them."""
     tokens = a.reserved_tokens
-    return replace(
+    return evolve(
         a,
         last_at=e.at,
         tokens=a.tokens + tokens,
@@ -114,54 +115,54 @@ def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
 
 
 def _run_ends(a: Account, e: ev.RunEnds) -> Account:
-    return replace(a, ended=True, stopped=Stopped(e.reason, e.rule, e.layer, e.detail))
+    return evolve(a, ended=True, stopped=Stopped(e.reason, e.rule, e.layer, e.detail))
 
 
 def _round_begins(a: Account, e: ev.RoundBegins) -> Account:
-    return replace(a, rounds=e.index, round_steps=0, round_cut="", cut=None)
+    return evolve(a, rounds=e.index, round_steps=0, round_cut="", cut=None)
 
 
 def _round_ends(a: Account, e: ev.RoundEnds) -> Account:
-    return replace(a, idle=0 if e.new else a.idle + 1, held=e.held)
+    return evolve(a, idle=0 if e.new else a.idle + 1, held=e.held)
 
 
 def _step_begins(a: Account, e: ev.StepBegins) -> Account:
     share = a.shares.get(e.agent, Share())
-    return replace(
+    return evolve(
         a,
         steps=a.steps + 1,
         round_steps=a.round_steps + 1,
         reserved=_with(a.reserved, e.id, (e.reserved_tokens, e.reserved_usd)),
-        shares=_with(a.shares, e.agent, replace(share, steps=share.steps + 1)),
+        shares=_with(a.shares, e.agent, evolve(share, steps=share.steps + 1)),
     )
 
 
 def _step_ends(a: Account, e: ev.StepEnds) -> Account:
     share = a.shares.get(e.agent, Share())
-    return replace(
+    return evolve(
         a,
         tokens=a.tokens + e.tokens,
         tokens_estimated=a.tokens_estimated + (e.tokens if e.estimated else 0),
         usd=a.usd + e.usd,
         reserved=_without(a.reserved, e.id),
-        shares=_with(a.shares, e.agent, replace(share, tokens=share.tokens + e.tokens)),
+        shares=_with(a.shares, e.agent, evolve(share, tokens=share.tokens + e.tokens)),
     )
 
 
 def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
     share = a.shares.get(e.agent, Share())
-    return replace(
+    return evolve(
         a,
         actions=a.actions + 1,
         by_tool=_with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) + 1),
         open_actions=_with(a.open_actions, e.id, e.tool),
-        shares=_with(a.shares, e.agent, replace(share, actions=share.actions + 1)),
+        shares=_with(a.shares, e.agent, evolve(share, actions=share.actions + 1)),
     )
 
 
 def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
     call = Call(e.call, e.print, e.effect, e.status)
-    return replace(
+    return evolve(
         a,
         open_actions=_without(a.open_actions, e.id),
         recent=(*a.recent, call)[-RECENT:],
@@ -169,19 +170,19 @@ def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
 
 
 def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
-    return replace(a, replans=a.replans + 1)
+    return evolve(a, replans=a.replans + 1)
 
 
 def _ruled(a: Account, e: ev.Ruled) -> Account:
     if not e.applied:
         return a
     if e.verdict == "stop" and a.stopped is None:
-        return replace(a, stopped=Stopped(e.stop, e.rule, e.layer, e.reason))
+        return evolve(a, stopped=Stopped(e.stop, e.rule, e.layer, e.reason))
     if e.verdict == "cut":
         cut = Stopped(e.stop, e.rule, e.layer, e.reason) if e.layer == "tool" else a.cut
-        return replace(a, round_cut=e.reason, cut=cut)
+        return evolve(a, round_cut=e.reason, cut=cut)
     if e.verdict == "refuse" and e.rule == "repetition":
-        return replace(a, repeats_blocked=a.repeats_blocked + 1)
+        return evolve(a, repeats_blocked=a.repeats_blocked + 1)
     return a
 
 
@@ -207,9 +208,8 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
 
 def apply(account: Account, event: ev.Event) -> Account:
     """The account after this record."""
+    passed = 0.0
     if account.last_at is not None and event.kind != ev.RunResumes.kind:
         passed = max(0.0, event.at - account.last_at)
-        account = replace(account, active=account.active + passed, last_at=event.at)
-    elif account.last_at is None:
-        account = replace(account, last_at=event.at)
+    account = evolve(account, active=account.active + passed, last_at=event.at)
     return _FOLD[event.kind](account, event)

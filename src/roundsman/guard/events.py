@@ -9,18 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+from roundsman.guard.evolve import evolve
+
+E = TypeVar("E", bound="Event")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """Base of all events; `kind` is its name in the journal, `at` seconds since the epoch."""
 
     kind: ClassVar[str] = "event"
     at: float = 0.0
 
+    def timed(self: E, at: float) -> E:
+        """This event, at that time."""
+        return evolve(self, at=at)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class RunBegins(Event):
     """A run tree starts; `policy` is the policy's digest."""
 
@@ -30,14 +38,14 @@ class RunBegins(Event):
     question: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunResumes(Event):
     """A later process goes on with the run; the time between does not count as wall clock."""
 
     kind: ClassVar[str] = "run_resumes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunEnds(Event):
     """The run is over, for this stop reason."""
 
@@ -48,7 +56,7 @@ class RunEnds(Event):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundBegins(Event):
     """The outer loop is about to begin round `index` (from 1)."""
 
@@ -56,7 +64,7 @@ class RoundBegins(Event):
     index: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundEnds(Event):
     """A round came back with `new` findings out of those it claimed; `held` counts all so far."""
 
@@ -70,7 +78,7 @@ class RoundEnds(Event):
     answer: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StepBegins(Event):
     """A model call is about to run. Tokens: estimate of the prompt, most output asked for
     (None: no limit asked), and what is reserved. `usd` is the reservation in dollars; `prices`
@@ -88,7 +96,7 @@ class StepBegins(Event):
     prices: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StepEnds(Event):
     """A final reply: usage of the whole call; `estimated` when the model reported none."""
 
@@ -102,7 +110,7 @@ class StepEnds(Event):
     reply: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ActionBegins(Event):
     """A tool call is about to run with these arguments."""
 
@@ -115,7 +123,7 @@ class ActionBegins(Event):
     call: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ActionEnds(Event):
     """A tool answered. `status` is ok, empty, error, blocked or unknown; `print` is the digest of
     the result with volatile digits masked."""
@@ -130,7 +138,7 @@ class ActionEnds(Event):
     result: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AgentEnters(Event):
     """An agent starts below the agents in `chain` (outermost first)."""
 
@@ -139,7 +147,7 @@ class AgentEnters(Event):
     chain: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanRevised(Event):
     """The agent throws its plan away and makes another, having failed with these."""
 
@@ -147,7 +155,7 @@ class PlanRevised(Event):
     failures: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ruled(Event):
     """A verdict that was not Allow, as recorded. `applied` is False for a shadow rule."""
 

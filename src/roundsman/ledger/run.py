@@ -9,7 +9,6 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
@@ -21,6 +20,7 @@ from roundsman.ledger.store import Record, Store, chain
 E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
+_encode = json.JSONEncoder(default=str, separators=(",", ":")).encode
 
 
 def new_run_id() -> str:
@@ -106,8 +106,8 @@ class LiveRun:
     def write(self, event: ev.Event, durable: bool = True) -> None:
         """Append and apply. What is not durable yet rides with the next that is."""
         if event.at == 0.0:
-            event = replace(event, at=self.clock())
-        body = json.dumps(ev.to_body(event), default=str, separators=(",", ":"))
+            event = event.timed(self.clock())
+        body = _encode(ev.to_body(event))
         self._seq += 1
         self._hash = chain(self._hash, event.kind, event.at, body)
         self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)
@@ -121,7 +121,7 @@ class LiveRun:
     def judge(self, event: ev.Event) -> Verdict:
         """Judge and record what was said; the event itself is not written."""
         if event.at == 0.0:
-            event = replace(event, at=self.clock())
+            event = event.timed(self.clock())
         judged = decide(self.rules, self.account, event)
         self._note(judged, event)
         return judged.verdict
@@ -131,7 +131,7 @@ class LiveRun:
 
         Returns the verdict and the event as it may run (changed by Amend).
         """
-        event = replace(event, at=self.clock())
+        event = event.timed(self.clock())
         verdict = self.judge(event)
         if verdict.kind <= Kind.AMEND:
             allowed = event if verdict.event is None else verdict.event
@@ -141,7 +141,7 @@ class LiveRun:
 
     def settle(self, event: ev.Event, durable: bool = False) -> Verdict:
         """Judge and write an outcome. It is on record whatever the verdict says of it."""
-        event = replace(event, at=self.clock())
+        event = event.timed(self.clock())
         verdict_first = decide(self.rules, self.account, event)
         self.write(event, durable)
         self._note(verdict_first, event)
