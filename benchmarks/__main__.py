@@ -23,8 +23,9 @@ def main() -> None:
         for steps in (10, 200):
             bare, guard = step_cost(steps, durable, repeat if steps == 10 else max(3, repeat // 2))
             _pair(f"step CPU, {steps} steps, session in {where}", bare / steps, guard / steps)
-    tenth, last = round_cost()
-    _pair("round CPU, early (5th-24th) and 300th", tenth, last)
+    for durable, where in ((True, "SQLite"), (False, "memory")):
+        early, last = round_cost(durable)
+        _pair(f"round CPU, 5th-24th and 281st-300th, session in {where}", early, last)
     starts = start_cost(repeat * 2)
     empty = starts.pop("python -c pass")
     for name, span in starts.items():

@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
+
 from benchmarks.steps import OUT_OF_REACH
 from roundsman.adk import ScriptedModel, call, current_action_id
 from roundsman.guard import rules_for
@@ -21,17 +23,19 @@ from roundsman.ledger import LiveRun, open_store
 from roundsman.policy import load_policy
 
 
-def round_cost(rounds: int = 300, repeat: int = 5) -> tuple[float, float]:
-    """CPU seconds of a round: medians of rounds 5-24 and of the last twenty, of `repeat` runs."""
+def round_cost(durable: bool, rounds: int = 300, repeat: int = 3) -> tuple[float, float]:
+    """CPU seconds of a round: medians of rounds 5-24 and of the last twenty, of `repeat` runs.
+
+    `durable`: the engine's session is in SQLite, else in memory."""
     early, late = list[float](), list[float]()
     for _ in range(repeat):
-        spans = _spans(rounds)
+        spans = _spans(rounds, durable)
         early += spans[4:24]
         late += spans[-20:]
     return median(early), median(late)
 
 
-def _spans(rounds: int) -> list[float]:
+def _spans(rounds: int, durable: bool) -> list[float]:
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "bench.yaml"
         loop = f"loop: {{max_rounds: {rounds}, stop_after_idle_rounds: null}}\n"
@@ -58,7 +62,8 @@ def _spans(rounds: int) -> list[float]:
                 marks.append(time.process_time())
 
         run.listeners.append(listen)
-        asyncio.run(execute(app, run, "What is wrong?"))
+        sessions = SqliteSessionService(str(Path(name) / "sessions.db")) if durable else None
+        asyncio.run(execute(app, run, "What is wrong?", sessions))
         store.close()
     spans = [after - before for before, after in pairwise(marks)]
     if len(spans) != rounds:

@@ -9,21 +9,25 @@ from typing import Any
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
 from google.adk.runners import Runner
-from google.adk.sessions import InMemorySessionService
+from google.adk.sessions import BaseSessionService, InMemorySessionService
 from google.genai import types
 
 from roundsman.adk import plugin_of
 from roundsman.ledger import LiveRun
 
 
-async def execute(app: App, run: LiveRun, question: str) -> dict[str, Any]:
+async def execute(
+    app: App, run: LiveRun, question: str, sessions: BaseSessionService | None = None
+) -> dict[str, Any]:
     """The loop's output, or what was held when it broke off; the run is ended on every way out.
+
+    `sessions` is the engine's own store (default: memory, since the journal is what counts).
 
     The engine's own call limit is off (the guarded model counts): it would raise before the model
     is reached and knows nothing of nested runs.
     """
     logging.getLogger("google_adk").setLevel(logging.ERROR)  # its hints are not for on-call people
-    service = InMemorySessionService()
+    service = sessions or InMemorySessionService()
     runner = Runner(app=app, session_service=service)
     session = await service.create_session(app_name=app.name, user_id="oncall")
     plugin_of(app).expect(session.id, run)
