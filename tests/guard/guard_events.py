@@ -52,6 +52,9 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
     "action_begins": _made(
         ev.ActionBegins, id=IDS, tool=TOOLS, args=ARGS, agent=AGENTS, effect=EFFECT, call=TEXT
     ),
+    "action_waits": _made(
+        ev.ActionWaits, id=IDS, tool=TOOLS, key=TEXT, behind=st.lists(IDS, max_size=2).map(tuple)
+    ),
     "action_ends": _made(
         ev.ActionEnds, id=IDS, tool=TOOLS, status=STATUS, call=TEXT, print=TEXT, effect=EFFECT,
         result=JSON,

@@ -15,6 +15,7 @@ from roundsman.adk.audit import models, refuse_gaps
 from roundsman.adk.model import PRICES, guard_model, guard_registry
 from roundsman.adk.nodes import guard_node
 from roundsman.adk.plugin import GuardPlugin
+from roundsman.adk.scheduler import Scheduler
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy, load_policy
@@ -53,7 +54,7 @@ def guarded(
     PRICES[policy.digest] = cache(lambda name: _prices(name, policy))
     opener = _Opener(policy, store, home, clock)
     effects = {name: tool.effect for name, tool in policy.tools.allow.items()}
-    plugin = GuardPlugin(opener, effects)
+    plugin = GuardPlugin(opener, effects, Scheduler(policy))
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]
     rest = [p for p in app.plugins if p not in first and not isinstance(p, GuardPlugin)]
     app.plugins = [*first, plugin, *rest]

@@ -13,6 +13,7 @@ from google.genai import types
 
 from roundsman.adk.current import bound, current_action_id, current_chain, current_run
 from roundsman.adk.model import guard_model
+from roundsman.adk.scheduler import RULE, NotRun, Scheduler
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
@@ -36,12 +37,14 @@ class GuardPlugin(BasePlugin):
     Args:
         opener: makes the run of a new root invocation from (invocation id, question).
         effects: declared effect of each tool; the rest counts as a write.
+        scheduler: lets calls take turns.
     """
 
-    def __init__(self, opener: Opener, effects: Mapping[str, str]) -> None:
+    def __init__(self, opener: Opener, effects: Mapping[str, str], scheduler: Scheduler) -> None:
         super().__init__(name="roundsman_guard")
         self._opener = opener
         self._effects = effects
+        self._scheduler = scheduler
         self._runs: dict[str, LiveRun] = {}
         self._nested: set[str] = set()
         self._expected: dict[str, LiveRun] = {}
@@ -58,6 +61,7 @@ class GuardPlugin(BasePlugin):
     async def before_run_callback(self, *, invocation_context: Any) -> Any:
         """Bind the invocation to its run: the account in flight, one announced, or a new one."""
         invocation = invocation_context.invocation_id
+        invocation_context.run_config = self._scheduler.threads(invocation_context.run_config)
         outer = current_run()
         expected = self._expected.pop(invocation_context.session.id, None)
         if outer is not None and current_action_id() in outer.account.open_actions:
@@ -113,8 +117,12 @@ class GuardPlugin(BasePlugin):
         run = self._run(tool_context)
         agent = getattr(tool_context._invocation_context.agent, "name", "")
         effect = self._effects.get(tool.name, "write")
+        action_id = run.next_action_id()
+        undecided = self._scheduler.refusal(run, tool, tool_context)
+        if undecided:
+            return self._out_of_turn(run, tool.name, action_id, undecided)
         proposal = ActionBegins(
-            id=run.next_action_id(),
+            id=action_id,
             tool=tool.name,
             args=dict(tool_args),
             agent=agent,
@@ -127,8 +135,15 @@ class GuardPlugin(BasePlugin):
         if verdict.kind is Kind.AMEND:
             tool_args.update(action.args)
         self._open[_key(tool_context)] = _Open(action, verdict)
+        for_ever = self._scheduler.draw(run, tool, action, tool_context)
+        if for_ever:
+            return self._out_of_turn(run, tool.name, action.id, for_ever)
         _bind_tool(tool, self)
         return None
+
+    def _out_of_turn(self, run: LiveRun, tool: str, action_id: str, why: str) -> dict[str, Any]:
+        self._scheduler.record(run, tool, action_id, why)
+        return {"status": "blocked", "tool": tool, "rule": RULE, "reason": why}
 
     def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]:
         reason = verdict.reason
@@ -142,6 +157,7 @@ class GuardPlugin(BasePlugin):
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, result: Any
     ) -> dict[str, Any] | None:
         """Write the outcome; tell the model what was changed about its call."""
+        self._scheduler.left(tool_context)
         opened = self._open.pop(_key(tool_context), None)
         if opened is None:
             return None
@@ -155,6 +171,7 @@ class GuardPlugin(BasePlugin):
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, error: BaseException
     ) -> None:
         """Write that the action failed; the engine goes on as it would without us."""
+        self._scheduler.left(tool_context)
         opened = self._open.pop(_key(tool_context), None)
         if opened is not None:
             text = f"{type(error).__name__}: {error}"[:500]
@@ -198,7 +215,16 @@ def _bind_tool(tool: Any, plugin: GuardPlugin) -> None:
             return await inner(args=args, tool_context=tool_context)
         with bound(run, opened.action.id, opened.action.agent):
             try:
-                return await inner(args=args, tool_context=tool_context)
+                return await plugin._scheduler.run(
+                    run, tool, tool_context, lambda: inner(args=args, tool_context=tool_context)
+                )
+            except NotRun as refused:
+                if not refused.cancelled:
+                    action = opened.action
+                    return plugin._out_of_turn(run, action.tool, action.id, str(refused))
+                plugin._open.pop(_key(tool_context), None)
+                plugin._settle(run, opened.action, None, "blocked")
+                raise asyncio.CancelledError from None
             except asyncio.CancelledError:  # no hook of the engine tells of this
                 plugin._open.pop(_key(tool_context), None)
                 plugin._settle(run, opened.action, None, "unknown")

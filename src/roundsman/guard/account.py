@@ -200,6 +200,7 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.StepEnds.kind: _step_ends,
     ev.ActionBegins.kind: _action_begins,
     ev.ActionEnds.kind: _action_ends,
+    ev.ActionWaits.kind: _nothing,
     ev.AgentEnters.kind: _nothing,
     ev.PlanRevised.kind: _plan_revised,
     ev.Ruled.kind: _ruled,

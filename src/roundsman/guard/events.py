@@ -124,6 +124,17 @@ class ActionBegins(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ActionWaits(Event):
+    """An action that may run waits for its turn on `key`, behind these actions."""
+
+    kind: ClassVar[str] = "action_waits"
+    id: str = ""
+    tool: str = ""
+    key: str = ""
+    behind: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class ActionEnds(Event):
     """A tool answered. `status` is ok, empty, error, blocked or unknown; `print` is the digest of
     the result with volatile digits masked."""
@@ -176,7 +187,7 @@ KINDS: dict[str, type[Event]] = {
     c.kind: c
     for c in (
         RunBegins, RunResumes, RunEnds, RoundBegins, RoundEnds, StepBegins, StepEnds,
-        ActionBegins, ActionEnds, AgentEnters, PlanRevised, Ruled,
+        ActionBegins, ActionWaits, ActionEnds, AgentEnters, PlanRevised, Ruled,
     )
 }  # fmt: skip
 
@@ -198,7 +209,7 @@ def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:
         KeyError: a kind this version does not know.
     """
     cls = KINDS[kind]
-    tuples = {"chain", "failures", "changes", "prices"}
+    tuples = {"chain", "failures", "changes", "prices", "behind"}
     known = {
         k: tuple(v) if k in tuples and isinstance(v, list) else v
         for k, v in body.items()

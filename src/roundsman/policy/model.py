@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from roundsman.policy.resources import pieces
 from roundsman.policy.units import DURATION_HELP, DURATION_PATTERN, check_number, parse_duration
 
 PRESETS = ("baseline", "default", "strict")
@@ -104,6 +105,11 @@ def _scalar(value: Any) -> Any:
     raise ValueError("accepted: a string, a number, true, false or null")
 
 
+def _template(text: str) -> str:
+    pieces(text)
+    return text
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -156,12 +162,13 @@ class ArgRule(_Part):
 
 
 class ToolRule(_Part):
-    """What one tool may do. `resource` names what its writes must take turns on."""
+    """What one tool may do. `resource` names what it touches (`cluster`, `{service}`): accesses to
+    one resource take turns. Without it a tool touches everything."""
 
     effect: Effect = "write"
     args: dict[Text, ArgRule] = {}
     max_calls: Limit | None = None
-    resource: Text | None = None
+    resource: Annotated[Text, AfterValidator(_template)] | None = None
 
 
 class Tools(_Part):
@@ -192,6 +199,14 @@ class Plan(_Part):
     max_replans: Limit | None = None
 
 
+class Schedule(_Part):
+    """Calls of one model reply: whether writes take turns, and threads for declared sync tools (0:
+    none, they run one after another on the event loop)."""
+
+    writes: Literal["ordered", "free"] = "free"
+    threads: Annotated[int, Field(ge=0, le=64, strict=True)] = 0
+
+
 class Price(_Part):
     """US dollars for a million tokens."""
 
@@ -216,6 +231,7 @@ class Sections(_Part):
     repetition: Repetition = Repetition()
     agents: Agents = Agents()
     plan: Plan = Plan()
+    schedule: Schedule = Schedule()
     prices: dict[Text, Price] = {}
     rules: dict[Annotated[str, AfterValidator(_rule_name)], RuleMode] = {}
     exceptions: list[AuditException] = []
