@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import yaml
@@ -45,14 +46,20 @@ class Incident:
     _logs: dict[tuple[float, str, str], tuple[LogSummary, list[LogLine]]] = field(
         default_factory=dict, repr=False
     )
+    _reading: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def logs(
         self, window: Window, service: str = "", text: str = ""
     ) -> tuple[LogSummary, list[LogLine]]:
         """Templates of the matching lines, and a few lines as written: the worst and the first.
 
-        Kept for the next question about the same lines: a large file is read once.
+        Kept for the next question about the same lines: a large file is read once, also when
+        two tools ask at the same time.
         """
+        with self._reading:
+            return self._read(window, service, text)
+
+    def _read(self, window: Window, service: str, text: str) -> tuple[LogSummary, list[LogLine]]:
         key = (window.start, service, text)
         if key not in self._logs:
             extent = self.source.extent() or window

@@ -64,6 +64,8 @@ def _texts(value: Any) -> list[str]:
         return [] if any(not texts for texts in inner) else [t for texts in inner for t in texts]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return []
+    if isinstance(value, int) and abs(value) > 10**18:  # a huge one has no text at all
+        return []
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = str(value).strip()
