@@ -31,7 +31,7 @@ version: 1
 extends: default
 run: {tokens: 1000000000, usd: null, wall_clock: 24h, steps: 1000000}
 round: {steps: 100000, timeout: 24h}
-repetition: {limit: 1000000}
+repetition: {warn: 1000000, withhold: 1000000, stop: 1000000}
 """
 
 

@@ -37,8 +37,10 @@ def test_the_table_gives_every_key_as_the_presets_have_it() -> None:
         data = policy.model_dump()
         for section in ("loop", "run", "round", "repetition", "agents", "plan", "schedule"):
             for key, value in data[section].items():
-                if key in ("timeout", "wall_clock") and value is not None:
+                if key in ("timeout", "wall_clock", "poll") and value is not None:
                     value = format_duration(value)
+                if isinstance(value, list):
+                    value = "all"
                 real.setdefault(f"{section}.{key}", []).append("-" if value is None else str(value))
     assert shown == real
 

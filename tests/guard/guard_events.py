@@ -47,22 +47,25 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
     ),
     "step_ends": _made(
         ev.StepEnds, id=IDS, agent=AGENTS, tokens=COUNT, usd=MONEY, estimated=st.booleans(),
-        error=TEXT, reply=JSON,
+        error=TEXT, reply=JSON, calls=st.none() | st.integers(0, 3), said=TEXT,
     ),
     "action_begins": _made(
-        ev.ActionBegins, id=IDS, tool=TOOLS, args=ARGS, agent=AGENTS, effect=EFFECT, call=TEXT
+        ev.ActionBegins, id=IDS, tool=TOOLS, args=ARGS, agent=AGENTS, effect=EFFECT, call=TEXT,
+        gist=TEXT, alters=st.sampled_from(["", "seems", "declared"]),
     ),
     "action_waits": _made(
         ev.ActionWaits, id=IDS, tool=TOOLS, key=TEXT, behind=st.lists(IDS, max_size=2).map(tuple)
     ),
     "action_ends": _made(
         ev.ActionEnds, id=IDS, tool=TOOLS, status=STATUS, call=TEXT, print=TEXT, effect=EFFECT,
+        shape=TEXT, fault=TEXT,
         result=JSON,
     ),
     "agent_enters": _made(
         ev.AgentEnters, agent=AGENTS, chain=st.lists(AGENTS, max_size=3).map(tuple)
     ),
     "plan_revised": _made(ev.PlanRevised, failures=st.lists(TEXT, max_size=2).map(tuple)),
+    "user_turn": _made(ev.UserTurn),
     "ruled": _made(
         ev.Ruled, verdict=st.sampled_from(["amend", "ask", "refuse", "cut", "stop"]), rule=TEXT,
         layer=TEXT, reason=TEXT, stop=TEXT, subject=TEXT, subject_id=IDS, numbers=ARGS,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from roundsman.guard import Account, apply
 from roundsman.guard import events as ev
-from roundsman.guard.account import RECENT
 from roundsman.guard.events import KINDS, from_body, to_body
+from roundsman.guard.stuck.memory import BEGUN, PAST, POLLS, SAID, WRITTEN
 from roundsman.ledger.fold import fold
 from roundsman.ledger.store import Record
 
@@ -66,7 +66,9 @@ def test_counters_never_fall_and_memory_is_bounded(events: list[ev.Event]) -> No
         after = apply(account, event)
         for counter in ("steps", "actions", "tokens", "tokens_estimated", "replans", "active"):
             assert getattr(after, counter) >= getattr(account, counter)
-        assert len(after.recent) <= RECENT
+        held = after.stuck
+        sizes = [(held.past, PAST), (held.begun, BEGUN), (held.written, WRITTEN), (held.said, SAID)]
+        assert all(len(kept) <= most for kept, most in [*sizes, (held.polls, POLLS)])
         account = after
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from roundsman.guard import Account, Kind, Verdict, apply, decide, rules_for
 from roundsman.guard import events as ev
-from roundsman.guard.account import Call
 from roundsman.policy import RULE_NAMES, Policy, load_policy
 
 TOOLS = {
@@ -145,31 +143,3 @@ def test_depth_and_recursion() -> None:
 def test_plans() -> None:
     assert said(Account(replans=1), ev.PlanRevised(), "default").kind is Kind.ALLOW
     assert said(Account(replans=2), ev.PlanRevised(), "default").kind is Kind.REFUSE
-
-
-def repeated(*results: str, effect: str = "read") -> Account:
-    return Account(recent=tuple(Call("c", r, effect, "ok") for r in results))
-
-
-def asked(effect: str = "read") -> ev.ActionBegins:
-    return ev.ActionBegins(tool="read_sensor", call="c", effect=effect)
-
-
-@pytest.mark.parametrize(
-    ("account", "effect", "refused"),
-    [
-        (repeated("r"), "read", False),
-        (repeated("r", "r"), "read", True),
-        (repeated("r1", "r2", "r3", "r4"), "read", False),  # a stream that goes on is progress
-        (repeated(*"abcdefghi"), "read", True),  # but one call is not made for ever
-        (repeated(*["r"] * 9, effect="poll"), "poll", False),  # time bounds a poll
-    ],
-)
-def test_repetition_looks_at_results(account: Account, effect: str, refused: bool) -> None:
-    kind = said(account, asked(effect), "default").kind
-    assert kind is (Kind.REFUSE if refused else Kind.ALLOW)
-
-
-def test_a_guard_that_only_scolds_would_be_the_loop() -> None:
-    account: Any = replace(repeated("r", "r"), repeats_blocked=3, rounds=1)
-    assert said(account, asked(), "default").kind is Kind.CUT

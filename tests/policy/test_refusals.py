@@ -48,6 +48,9 @@ repetition:
   mode: results
   window: 10
   limit: 3
+  poll: 5m
+  stop: 4.5
+  signals: [repeat, near]
 agents:
   max_depth: 3
   recursion: refuse

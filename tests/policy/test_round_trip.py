@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from roundsman.policy import PRESETS, RULE_NAMES, Policy, json_schema, load_policy, to_yaml
+from roundsman.policy.model import SIGNALS
 from roundsman.policy.render import to_data
 from roundsman.policy.units import format_duration, parse_duration
 
@@ -48,7 +49,13 @@ policies = some(
         default=st.sampled_from(["refuse", "allow"]),
         allow=st.dictionaries(names, tool, max_size=3),
     ),
-    repetition=some(mode=st.sampled_from(["off", "simple", "results"]), window=limits),
+    repetition=some(
+        mode=st.sampled_from(["off", "simple", "results"]),
+        window=st.integers(1, 50),
+        poll=seconds | st.none(),
+        stop=st.floats(3, 100),
+        signals=st.lists(st.sampled_from(SIGNALS), max_size=3),
+    ),
     prices=st.dictionaries(
         names,
         st.fixed_dictionaries(

@@ -53,7 +53,12 @@ def guarded(
         guard_model(model)
     PRICES[policy.digest] = cache(lambda name: _prices(name, policy))
     opener = _Opener(policy, store, home, clock)
-    effects = {name: tool.effect for name, tool in policy.tools.allow.items()}
+    # what was left out stays out: the plugin takes it for a write and says it is a guess
+    effects = {
+        name: tool.effect
+        for name, tool in policy.tools.allow.items()
+        if "effect" in tool.model_fields_set
+    }
     plugin = GuardPlugin(opener, effects, Scheduler(policy))
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]
     rest = [p for p in app.plugins if p not in first and not isinstance(p, GuardPlugin)]

@@ -22,6 +22,7 @@ from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import cost, estimate_prompt, reported, text_of
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import StepBegins, StepEnds
+from roundsman.guard.gist import gist
 from roundsman.guard.prints import digest
 from roundsman.ledger import LiveRun
 
@@ -171,9 +172,12 @@ class _Settler:
         step, estimated = self._step, tokens is None
         if tokens is None:
             tokens = step.prompt_tokens if error else self._guess(response)
-        reply = None
+        reply, calls, said = None, None, ""
         if response is not None and response.content is not None:
             reply = response.content.model_dump(mode="json", exclude_none=True)
+            parts = response.content.parts or []
+            calls = sum(p.text is None for p in parts)  # code and data are no talk either
+            said = gist(" ".join(p.text for p in parts if p.text and not p.thought))
         self._run.settle(
             StepEnds(
                 id=step.id,
@@ -183,6 +187,8 @@ class _Settler:
                 estimated=estimated,
                 error=error,
                 reply=reply,
+                calls=calls,
+                said=said,
             )
         )
         self._settled = tokens

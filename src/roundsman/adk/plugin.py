@@ -17,7 +17,7 @@ from roundsman.adk.scheduler import RULE, NotRun, Scheduler
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
-from roundsman.guard.prints import call_print, result_print
+from roundsman.guard.prints import call_prints, result_prints
 from roundsman.ledger import LiveRun
 
 Opener = Callable[[str, str], LiveRun]
@@ -127,7 +127,7 @@ class GuardPlugin(BasePlugin):
             args=dict(tool_args),
             agent=agent,
             effect=effect,
-            call=call_print(tool.name, tool_args),
+            **call_prints(tool.name, tool_args, self._effects.get(tool.name)),
         )
         verdict, action = run.propose(proposal)
         if verdict.kind > Kind.AMEND:
@@ -164,7 +164,10 @@ class GuardPlugin(BasePlugin):
         run = self._run(tool_context)
         if opened.verdict.changes and isinstance(result, dict):
             result = {**result, "amended": [dict(c) for c in opened.verdict.changes]}
-        self._settle(run, opened.action, result, _status(result))
+        said = self._settle(run, opened.action, result, _status(result))
+        if said.kind is Kind.AMEND and said.event is None:
+            told = result if isinstance(result, dict) else {"result": result}
+            return {**told, "note": said.reason}
         return result if opened.verdict.changes and isinstance(result, dict) else None
 
     async def on_tool_error_callback(
@@ -177,17 +180,17 @@ class GuardPlugin(BasePlugin):
             text = f"{type(error).__name__}: {error}"[:500]
             self._settle(self._run(tool_context), opened.action, {"error": text}, "error")
 
-    def _settle(self, run: LiveRun, action: ActionBegins, result: Any, status: str) -> None:
+    def _settle(self, run: LiveRun, action: ActionBegins, result: Any, status: str) -> Verdict:
         kept = result
         if len(str(result)) > KEEP_CHARS:
             kept = {"cut": str(result)[:KEEP_CHARS], "characters": len(str(result))}
-        run.settle(
+        return run.settle(
             ActionEnds(
                 id=action.id,
                 tool=action.tool,
                 status=status,
                 call=action.call,
-                print=result_print(_without_ids(result)),
+                **result_prints(_without_ids(result), status, _says_status(result)),
                 effect=action.effect,
                 result=kept,
             ),
@@ -246,6 +249,10 @@ def _status(result: Any) -> str:
         if "error" in result:
             return "error"
     return "ok" if result not in (None, "", [], {}) else "empty"
+
+
+def _says_status(result: Any) -> bool:
+    return isinstance(result, dict) and result.get("status") in ("ok", "empty")
 
 
 def _without_ids(result: Any) -> Any:

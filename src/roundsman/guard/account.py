@@ -1,7 +1,7 @@
 """The account: what a run tree has spent and seen, and nothing but the fold of its journal.
 
 `apply(account, event)` is pure and takes constant time a record: what it keeps of the past is
-bounded (the last ten calls, one counter a tool, one share an agent).
+bounded (the last calls, see stuck.memory; one counter a tool, one share an agent).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 
 from roundsman.guard import events as ev
 from roundsman.guard.evolve import evolve
-
-RECENT = 10
+from roundsman.guard.stuck import Memory, remember
 
 
 @dataclass(frozen=True)
@@ -23,16 +22,6 @@ class Share:
     steps: int = 0
     actions: int = 0
     tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A finished action as the repetition rules see it."""
-
-    call: str
-    result: str
-    effect: str
-    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +39,7 @@ class Account:
     """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
     is in `reserved` ({step id: (tokens, dollars)}). `cut` is set when an action was cut: the round
     (without rounds: the run) takes no further step. `active` is seconds of wall clock without
-    the time no process was working."""
+    the time no process was working. `stuck` is what the repetition rules look at."""
 
     run_id: str = ""
     policy: str = ""
@@ -72,8 +61,7 @@ class Account:
     open_actions: Mapping[str, str] = field(default_factory=dict)
     by_tool: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
-    recent: tuple[Call, ...] = ()
-    repeats_blocked: int = 0
+    stuck: Memory = field(default_factory=Memory)
     stopped: Stopped | None = None
     ended: bool = False
 
@@ -161,12 +149,7 @@ def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
 
 
 def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
-    call = Call(e.call, e.print, e.effect, e.status)
-    return evolve(
-        a,
-        open_actions=_without(a.open_actions, e.id),
-        recent=(*a.recent, call)[-RECENT:],
-    )
+    return evolve(a, open_actions=_without(a.open_actions, e.id))
 
 
 def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
@@ -181,8 +164,6 @@ def _ruled(a: Account, e: ev.Ruled) -> Account:
     if e.verdict == "cut":
         cut = Stopped(e.stop, e.rule, e.layer, e.reason) if e.layer == "tool" else a.cut
         return evolve(a, round_cut=e.reason, cut=cut)
-    if e.verdict == "refuse" and e.rule == "repetition":
-        return evolve(a, repeats_blocked=a.repeats_blocked + 1)
     return a
 
 
@@ -203,6 +184,7 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.ActionWaits.kind: _nothing,
     ev.AgentEnters.kind: _nothing,
     ev.PlanRevised.kind: _plan_revised,
+    ev.UserTurn.kind: _nothing,
     ev.Ruled.kind: _ruled,
 }
 
@@ -212,5 +194,6 @@ def apply(account: Account, event: ev.Event) -> Account:
     passed = 0.0
     if account.last_at is not None and event.kind != ev.RunResumes.kind:
         passed = max(0.0, event.at - account.last_at)
-    account = evolve(account, active=account.active + passed, last_at=event.at)
+    stuck = remember(account.stuck, event)
+    account = evolve(account, active=account.active + passed, last_at=event.at, stuck=stuck)
     return _FOLD[event.kind](account, event)

@@ -98,7 +98,8 @@ class StepBegins(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepEnds(Event):
-    """A final reply: usage of the whole call; `estimated` when the model reported none."""
+    """A final reply: usage of the whole call; `estimated` when the model reported none. `calls` is
+    how many of its parts are no text (None: this record does not say), `said` a sketch of its text."""
 
     kind: ClassVar[str] = "step_ends"
     id: str = ""
@@ -108,11 +109,14 @@ class StepEnds(Event):
     estimated: bool = False
     error: str = ""
     reply: Any = None
+    calls: int | None = None
+    said: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActionBegins(Event):
-    """A tool call is about to run with these arguments."""
+    """A tool call is about to run with these arguments. `call`, `gist` and `alters` are its prints
+    (`prints.call_prints`)."""
 
     kind: ClassVar[str] = "action_begins"
     id: str = ""
@@ -121,6 +125,8 @@ class ActionBegins(Event):
     agent: str = ""
     effect: str = "write"
     call: str = ""
+    gist: str = ""
+    alters: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +142,8 @@ class ActionWaits(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ActionEnds(Event):
-    """A tool answered. `status` is ok, empty, error, blocked or unknown; `print` is the digest of
-    the result with volatile digits masked."""
+    """A tool answered. `status` is ok, empty, error, blocked or unknown; `print`, `shape` and
+    `fault` are prints of the result (`prints.result_prints`)."""
 
     kind: ClassVar[str] = "action_ends"
     id: str = ""
@@ -145,6 +151,8 @@ class ActionEnds(Event):
     status: str = "ok"
     call: str = ""
     print: str = ""
+    shape: str = ""
+    fault: str = ""
     effect: str = "write"
     result: Any = None
 
@@ -164,6 +172,13 @@ class PlanRevised(Event):
 
     kind: ClassVar[str] = "plan_revised"
     failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserTurn(Event):
+    """A person spoke while the run was under way (a live session, an answer to a question)."""
+
+    kind: ClassVar[str] = "user_turn"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +202,7 @@ KINDS: dict[str, type[Event]] = {
     c.kind: c
     for c in (
         RunBegins, RunResumes, RunEnds, RoundBegins, RoundEnds, StepBegins, StepEnds,
-        ActionBegins, ActionWaits, ActionEnds, AgentEnters, PlanRevised, Ruled,
+        ActionBegins, ActionWaits, ActionEnds, AgentEnters, PlanRevised, UserTurn, Ruled,
     )
 }  # fmt: skip
 

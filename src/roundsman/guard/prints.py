@@ -1,17 +1,39 @@
 """Fingerprints of calls and results: equal meaning, equal digest.
 
-Arguments are compared as canonical JSON. Results are compared with digits masked, since a clock or
-a request id hides sameness (shown on recorded runs: 62 clock calls in a row, every answer new).
+Arguments are compared as canonical JSON. Results are compared with volatile values masked (times,
+ids, durations), since a clock or a request id hides sameness (shown on recorded runs: 62 clock calls
+in a row, every answer new). Records carry the prints, so that nothing rescans a history.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypedDict
 
-_DIGITS = re.compile(r"\d+")
+from roundsman.guard.effects import looks_like_a_write
+from roundsman.guard.faults import fault, reports_failure, text_of
+from roundsman.guard.gist import gist
+from roundsman.guard.volatile import mask, shape
+
+
+class CallPrints(TypedDict):
+    """What a record keeps of a call: the exact `call`, a sketch of it, and whether its success
+    changes something (`alters`: `declared`, `seems` or empty)."""
+
+    call: str
+    gist: str
+    alters: str
+
+
+class ResultPrints(TypedDict):
+    """What a record keeps of a result: `print` (volatile values masked; empty for a blank one),
+    `shape` (all digits masked), `fault` (the kind of failure; empty when it is none)."""
+
+    print: str
+    shape: str
+    fault: str
 
 
 def canonical(value: Any) -> str:
@@ -30,5 +52,32 @@ def call_print(tool: str, args: Any) -> str:
 
 
 def result_print(result: Any) -> str:
-    """Digest of a result's canonical form with every run of digits masked."""
-    return digest(_DIGITS.sub("#", canonical(result)))
+    """Digest of a result's canonical form with volatile values masked."""
+    return digest(mask(canonical(result)))
+
+
+def call_prints(tool: str, args: Mapping[str, Any], effect: str | None) -> CallPrints:
+    """The prints of a call. `effect` is the declared one, None for an undeclared tool."""
+    if effect is not None:
+        alters = "declared" if effect in ("write", "destructive") else ""
+    else:
+        alters = "seems" if looks_like_a_write(tool, args) else ""
+    text = canonical(args)
+    return {
+        "call": digest(f"{tool}\x00{text}"),
+        "gist": gist(f"{tool} {text}"),
+        "alters": alters,
+    }
+
+
+def result_prints(result: Any, status: str, declared: bool = False) -> ResultPrints:
+    """The prints of a result. `declared`: the tool itself said its status, so its text is not
+    searched for failures."""
+    text = canonical(result)
+    said = text_of(result)
+    failed = status == "error" or (not declared and status != "blocked" and reports_failure(said))
+    return {
+        "print": digest(mask(text)) if said.strip() else "",
+        "shape": digest(shape(text)),
+        "fault": digest(fault(said)) if failed else "",
+    }

@@ -149,7 +149,7 @@ class LiveRun:
 
     def _note(self, judged: Judgement, event: ev.Event) -> None:
         for verdict, applied in judged.said:
-            if verdict.kind is Kind.AMEND and not verdict.changes:
+            if verdict.kind is Kind.AMEND and verdict.event is not None and not verdict.changes:
                 continue
             self.write(
                 ev.Ruled(

@@ -74,6 +74,12 @@ def _not_bool(value: Any) -> Any:
     return value
 
 
+def _signal_name(name: str) -> str:
+    if name not in SIGNALS:
+        raise ValueError(f"accepted: {', '.join(SIGNALS)}")
+    return name
+
+
 def _rule_name(name: str) -> str:
     if name not in RULE_NAMES:
         raise ValueError(f"accepted: {', '.join(RULE_NAMES)}")
@@ -82,6 +88,7 @@ def _rule_name(name: str) -> str:
 
 Limit = Annotated[int, Field(gt=0, le=10**15, strict=True)]
 Money = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Points = Annotated[float, Field(gt=0, le=10**6, strict=True, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
 Seconds = Annotated[
     float,
@@ -178,12 +185,35 @@ class Tools(_Part):
     allow: dict[Text, ToolRule] = {}
 
 
+SIGNALS = (
+    "repeat", "near", "error", "failing", "cycle", "clock", "rewrite", "poll", "narration", "blank",
+)  # fmt: skip
+"""Names under `repetition.signals`. The guard's signals carry these names; a test holds both
+lists together."""
+
+
 class Repetition(_Part):
-    """The same call again: `simple` looks at calls, `results` at calls and what they gave."""
+    """The same again. `simple` looks at calls alone: the `limit`-th identical one among the last
+    `window` is not run. `results` looks at what the calls gave: evidence of each signal adds up to
+    points, and the levels say at how many the model is warned, a call withheld, the run stopped."""
 
     mode: Literal["off", "simple", "results"] = "off"
-    window: Limit = 10
+    window: Annotated[int, Field(gt=0, le=50, strict=True)] = 5
     limit: Limit = 3
+    warn: Points = 2.0
+    withhold: Points = 3.0
+    stop: Points = 4.0
+    poll: Seconds | None = 300.0
+    signals: list[Annotated[str, AfterValidator(_signal_name)]] = list(SIGNALS)
+
+    @model_validator(mode="after")
+    def _rising(self) -> Repetition:
+        if not self.warn <= self.withhold <= self.stop:
+            raise ValueError(
+                f"has levels warn {self.warn:g}, withhold {self.withhold:g}, stop {self.stop:g}; "
+                "each must be at least the one before it"
+            )
+        return self
 
 
 class Agents(_Part):

@@ -24,7 +24,7 @@ def to_data(policy: Policy) -> dict[str, Any]:
     below = _preset_of_usd(policy)
     if below is not None:
         del sections["run"]["usd"]
-    for section, key in (("run", "wall_clock"), ("round", "timeout")):
+    for section, key in (("run", "wall_clock"), ("round", "timeout"), ("repetition", "poll")):
         seconds = sections[section][key]
         sections[section][key] = None if seconds is None else format_duration(seconds)
     tools = policy.tools.model_dump(exclude_unset=True)

@@ -16,6 +16,7 @@ from roundsman.guard.rules.budgets import (
     TokenBudget,
     WallClock,
 )
+from roundsman.guard.rules.repetition import OnlyTalk, SimpleRepetition, Stuck
 from roundsman.guard.rules.rounds import (
     AcceptDone,
     IdleRounds,
@@ -23,7 +24,7 @@ from roundsman.guard.rules.rounds import (
     ReadableAnswer,
     RoundTimeout,
 )
-from roundsman.guard.rules.tools import Allowlist, Bound, Clamp, MaxCalls, Repetition
+from roundsman.guard.rules.tools import Allowlist, Bound, Clamp, MaxCalls
 
 if TYPE_CHECKING:
     from roundsman.policy import Policy
@@ -37,6 +38,9 @@ FRAMEWORK_TOOLS = frozenset(
 )  # fmt: skip
 """Tools the engine adds by itself; an allowlist that refused them would break transfers and
 structured output."""
+
+ANSWERS = frozenset({"set_model_response", "finish_task", "exit_loop", "task_completed"})
+"""Framework tools by which an agent ends: withholding one would keep it going."""
 
 
 def rules_for(policy: Policy) -> tuple[Placed, ...]:
@@ -89,7 +93,15 @@ def _tool_rules(policy: Policy) -> list[Rule]:
         rules.append(Clamp(bounds))
     if policy.run.actions is not None:
         rules.append(ActionBudget(policy.run.actions))
+    return rules + _repetition_rules(policy)
+
+
+def _repetition_rules(policy: Policy) -> list[Rule]:
     rep = policy.repetition
-    if rep.mode != "off":
-        rules.append(Repetition(rep.mode, rep.window, rep.limit))
-    return rules
+    if rep.mode == "off":
+        return []
+    if rep.mode == "simple":
+        return [SimpleRepetition(rep.window, rep.limit)]
+    signals = frozenset(rep.signals)
+    levels = (rep.warn, rep.withhold, rep.stop)
+    return [Stuck(signals, *levels, rep.poll, ANSWERS), OnlyTalk(signals)]

@@ -1,4 +1,4 @@
-"""Tool layer: which tools, with which arguments, how often, and not the same again and again."""
+"""Tool layer: which tools, with which arguments and how often."""
 
 from __future__ import annotations
 
@@ -138,62 +138,3 @@ def _fit(value: Any, bound: Bound) -> tuple[Any, str]:
     if bound.on_excess == "refuse":
         return value, f"is {value!r}; the limit is {edge:g}"
     return edge, ""
-
-
-@dataclass(frozen=True, slots=True)
-class Repetition:
-    """The same call again and again.
-
-    `simple` (the reference): the `limit`-th identical call in the last `window` is not run.
-    `results`: only calls that also gave the same result count, a successful write starts the
-    count anew, a poll is exempt here (time bounds it), and one unbroken run of a call
-    is capped even when every answer differs. The measured reasons are in docs/repetition.md.
-    After three refusals the round is cut (without rounds the run stops), since a guard that only
-    scolds becomes the loop.
-    """
-
-    mode: str
-    window: int
-    limit: int
-    name: ClassVar[str] = "repetition"
-    layer: ClassVar[str] = "tool"
-    watches: ClassVar[frozenset[str]] = _ACTIONS
-    unbroken: ClassVar[int] = 10
-
-    def judge(self, account: Account, event: Event) -> Verdict | None:
-        assert isinstance(event, ActionBegins)
-        window = account.recent[-(self.window - 1) :] if self.mode == "simple" else account.recent
-        if self.mode == "simple":
-            seen = sum(1 for c in window if c.call == event.call)
-            return self._refuse(account, event, seen + 1) if seen + 1 >= self.limit else None
-        if event.effect == "poll":
-            return None
-        since = []
-        for call in reversed(window):
-            if call.effect in ("write", "destructive") and call.status == "ok":
-                if call.call == event.call:
-                    since.append(call)
-                    continue
-                break
-            since.append(call)
-        same = [c for c in since if c.call == event.call]
-        writes = sum(c.effect in ("write", "destructive") and c.status == "ok" for c in same)
-        most = max((sum(c.result == s.result for c in same) for s in same), default=0)
-        repeats = max(most, writes) + 1
-        run = 0
-        for call in reversed(account.recent):
-            if call.call != event.call:
-                break
-            run += 1
-        if repeats >= self.limit or run + 1 > self.unbroken - 1:
-            return self._refuse(account, event, max(repeats, run + 1))
-        return None
-
-    def _refuse(self, account: Account, event: ActionBegins, times: int) -> Verdict:
-        why = (
-            f"{event.tool} was asked for the {times}. time with the same arguments and the same "
-            "result; change the question or give your answer"
-        )
-        if self.mode != "simple" and account.repeats_blocked >= 3:
-            return Verdict(Kind.CUT, self.name, self.layer, why, "repetition")
-        return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"times": times})

@@ -1,0 +1,140 @@
+"""The same again: the plain rule of the reference, and the one that tells stuck from busy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar
+
+from roundsman.guard.account import Account
+from roundsman.guard.events import ActionBegins, ActionEnds, Event, StepBegins
+from roundsman.guard.stuck import gathered, proposed
+from roundsman.guard.stuck.fold import RULE, asked_of
+from roundsman.guard.stuck.narration import MOST_BLANKS, MOST_TALK
+from roundsman.guard.stuck.polling import waited
+from roundsman.guard.verdicts import Kind, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleRepetition:
+    """The reference: the last `window` calls are remembered, and the `limit`-th identical call
+    (tool and canonical arguments) is not run. It never ends the run."""
+
+    window: int
+    limit: int
+    name: ClassVar[str] = RULE
+    layer: ClassVar[str] = "tool"
+    watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
+
+    def judge(self, account: Account, event: Event) -> Verdict | None:
+        assert isinstance(event, ActionBegins)
+        times = account.stuck.begun[-self.window :].count(event.call) + 1
+        if times < self.limit:
+            return None
+        why = (
+            f"{event.tool} was asked for with the same arguments {times} times in the last "
+            f"{self.window + 1} calls; change the question or give your answer"
+        )
+        return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"times": times})
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Evidence that nothing new comes of the calls adds up to points (`guard.stuck`): at `warn`
+    the model is told with the result, at `withhold` a call that repeats is not run, at `stop` the
+    run ends. A level is never skipped. In a round the first stop only cuts the round, since the
+    next one begins with a clean conversation.
+
+    A poll is withheld when its answer has not changed for `poll` seconds.
+    """
+
+    signals: Collection[str]
+    warn: float
+    withhold: float
+    stop: float
+    poll: float | None
+    final: Collection[str] = frozenset()
+    name: ClassVar[str] = RULE
+    layer: ClassVar[str] = "tool"
+    watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind, ActionEnds.kind})
+
+    def judge(self, account: Account, event: Event) -> Verdict | None:
+        if isinstance(event, ActionEnds):
+            return self._warned(account, event)
+        assert isinstance(event, ActionBegins)
+        if event.tool in self.final:
+            return None
+        memory, call = account.stuck, asked_of(event)
+        if event.effect == "poll":
+            return self._polled(account, event)
+        mine = proposed(memory, call, self.signals)
+        points = gathered(memory, self.signals) + mine
+        if points >= self.stop and memory.withheld:
+            return self._end(account, event, points)
+        if points >= self.withhold and mine > 0:
+            return self._refuse(event, points, _why(event))
+        return None
+
+    def _warned(self, account: Account, event: ActionEnds) -> Verdict | None:
+        memory = account.stuck
+        if memory.warned or event.tool in self.final:
+            return None
+        from roundsman.guard.stuck import remember
+
+        points = gathered(remember(memory, event), self.signals)
+        if points < self.warn:
+            return None
+        why = (
+            "this result was known already; asking the same again will not be answered. Ask "
+            "something else, or give your answer with what you have"
+        )
+        numbers = {"points": round(points, 2)}
+        return Verdict(Kind.AMEND, self.name, self.layer, why, numbers=numbers)
+
+    def _polled(self, account: Account, event: ActionBegins) -> Verdict | None:
+        memory = account.stuck
+        spent = waited(memory, event.call, event.at)
+        if "poll" not in self.signals or self.poll is None or spent < self.poll:
+            return None
+        if memory.withheld >= 3:
+            return self._end(account, event, spent)
+        why = f"{event.tool} has given the same answer for {spent:.0f} s (limit {self.poll:g} s)"
+        return self._refuse(event, spent, f"{why}; go on without it or say what is not finished")
+
+    def _refuse(self, event: ActionBegins, points: float, why: str) -> Verdict:
+        numbers = {"points": round(points, 2), "call": event.call}
+        return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers=numbers)
+
+    def _end(self, account: Account, event: ActionBegins, points: float) -> Verdict:
+        kind = Kind.CUT if account.rounds and account.stuck.cuts < 1 else Kind.STOP
+        why = f"{_why(event)}; it was told so and went on"
+        numbers = {"points": round(points, 2)}
+        return Verdict(kind, self.name, self.layer, why, "repetition", numbers=numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyTalk:
+    """An agent that announces the same thing again without a call, or says nothing at all, takes
+    no further step."""
+
+    signals: Collection[str]
+    name: ClassVar[str] = RULE
+    layer: ClassVar[str] = "model"
+    watches: ClassVar[frozenset[str]] = frozenset({StepBegins.kind})
+
+    def judge(self, account: Account, event: Event) -> Verdict | None:
+        memory = account.stuck
+        if "blank" in self.signals and memory.blanks >= MOST_BLANKS:
+            why = f"{memory.blanks} empty replies in a row"
+        elif "narration" in self.signals and memory.talk + 1 >= MOST_TALK:
+            why = f"{memory.talk + 1} replies in a row said the same and called no tool"
+        else:
+            return None
+        return Verdict(Kind.STOP, self.name, self.layer, why, "repetition")
+
+
+def _why(event: ActionBegins) -> str:
+    return (
+        f"{event.tool}: calls like this one have brought nothing new; change the question or "
+        "give your answer"
+    )

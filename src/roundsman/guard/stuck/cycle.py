@@ -1,0 +1,29 @@
+"""Two to four calls that take turns."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+
+LONGEST = 4
+
+
+class Cycle:
+    """The last calls and results are the ones before them once more, in order. Going back and forth
+    between two pages is a cycle; going through them is not."""
+
+    name: ClassVar[str] = "cycle"
+    extra: ClassVar[bool] = True
+
+    def seen(self, memory: Memory, outcome: Outcome) -> float:
+        trail = [(o.asked.call, o.print) for o in memory.past if not o.withheld]
+        trail.append((outcome.asked.call, outcome.print))
+        for period in range(2, LONGEST + 1):
+            last = trail[-period:]
+            if len(trail) >= 2 * period and last == trail[-2 * period : -period]:
+                return 0.5 if len(set(last)) > 1 else 0.0
+        return 0.0
+
+    def asked(self, memory: Memory, call: Asked) -> float:
+        return 0.0

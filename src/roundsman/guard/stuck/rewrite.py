@@ -1,0 +1,25 @@
+"""A write that has succeeded is asked for again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+
+
+class Rewrite:
+    """The same write again after it succeeded, whatever it answers: a booking made twice has two
+    numbers. A tool declared `write` is asked nothing twice in a row without a warning; one that only
+    looks like a write gets the benefit of the doubt."""
+
+    name: ClassVar[str] = "rewrite"
+    extra: ClassVar[bool] = False
+
+    def seen(self, memory: Memory, outcome: Outcome) -> float:
+        return 1.0 if outcome.asked.alters and outcome.asked.call in memory.written else 0.0
+
+    def asked(self, memory: Memory, call: Asked) -> float:
+        if not call.alters or call.call not in memory.written:
+            return 0.0
+        last = memory.written[-1] == call.call
+        return 3.0 if last and call.alters == "declared" else 1.0

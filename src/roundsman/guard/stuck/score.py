@@ -1,0 +1,33 @@
+"""Evidence adds up, news takes it away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from roundsman.guard.stuck.fold import SIGNALS
+from roundsman.guard.stuck.memory import Asked, Memory
+
+NEWS = 1.0
+"""Points a fresh result takes away."""
+NEW_CALL = 0.5
+"""Points a call that resembles none before takes away while it is judged."""
+_EXTRA = frozenset(s.name for s in SIGNALS if s.extra)
+
+
+def gathered(memory: Memory, signals: Collection[str]) -> float:
+    """Points of the remembered outcomes, in order, under these signals."""
+    total = 0.0
+    for outcome in memory.past:
+        points = [(n, p) for n, p in outcome.points if n in signals or outcome.withheld]
+        if points:
+            total += max((p for n, p in points if n not in _EXTRA), default=0.0)
+            total += sum(p for n, p in points if n in _EXTRA)
+        elif outcome.fresh:
+            total = max(0.0, total - NEWS)
+    return total
+
+
+def proposed(memory: Memory, call: Asked, signals: Collection[str]) -> float:
+    """Points of a call that is about to run; below 0 for one that resembles none before."""
+    points = max((s.asked(memory, call) for s in SIGNALS if s.name in signals), default=0.0)
+    return points or -NEW_CALL
