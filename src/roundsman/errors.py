@@ -9,7 +9,10 @@ RoundsmanError                  exit_code
 ├── RefusedToStart              4   a guard that cannot see a path does not start
 └── LedgerError                 2   the journal cannot be used
     ├── LeaseHeld               2   another live process owns the run
-    └── JournalDamaged          2   the chain of hashes does not hold
+    ├── JournalDamaged          2   the chain of hashes does not hold
+    ├── Divergence              2   a resumed run asks for something else than it did
+    ├── SetupChanged            2   policy or agent are not those the run began with
+    └── WaitsForPerson          5   nothing goes on until a person has decided
 """
 
 from __future__ import annotations
@@ -61,3 +64,17 @@ class LeaseHeld(LedgerError):
 
 class JournalDamaged(LedgerError):
     """A record's hash does not fit its predecessor's."""
+
+
+class Divergence(LedgerError):
+    """A resumed run does not do what its journal says it did."""
+
+
+class SetupChanged(LedgerError):
+    """Policy, agent or telemetry are not those the run began with."""
+
+
+class WaitsForPerson(LedgerError):
+    """A person has to decide before the run can go on."""
+
+    exit_code = 5

@@ -61,6 +61,9 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
         shape=TEXT, fault=TEXT,
         result=JSON,
     ),
+    "action_settled": _made(
+        ev.ActionSettled, id=IDS, decision=st.sampled_from(["done", "not_done", "again"]), by=TEXT
+    ),
     "agent_enters": _made(
         ev.AgentEnters, agent=AGENTS, chain=st.lists(AGENTS, max_size=3).map(tuple)
     ),

@@ -18,7 +18,7 @@ from roundsman.adk.current import bound, current_run
 from roundsman.errors import RefusedToStart
 from roundsman.guard import Kind
 from roundsman.guard.events import ActionEnds, Event, RoundBegins, RoundEnds
-from roundsman.ledger import LiveRun
+from roundsman.ledger import History, LiveRun
 from roundsman.loop import UNREADABLE, Answer, Held, read_answer, round_prompt
 from roundsman.policy import Policy
 
@@ -61,13 +61,15 @@ async def _rounds(
 ) -> dict[str, Any]:
     held = Held(policy.loop.progress)
     results = _Results(run)
-    index = 0
+    index = _skip_finished(run.history, held)
     while True:
         index += 1
-        verdict, _ = run.propose(RoundBegins(index=index))
-        if verdict.kind > Kind.AMEND:
-            run.stop(verdict.stop or "aborted", verdict.reason, verdict.rule, verdict.layer)
-            break
+        if run.history is None or run.history.open_round != index:
+            verdict, _ = run.propose(RoundBegins(index=index))
+            if verdict.kind > Kind.AMEND:
+                run.stop(verdict.stop or "aborted", verdict.reason, verdict.rule, verdict.layer)
+                break
+        run.counted.clear()  # a round's history is its own, also when it is run again
         run_id = f"round-{index}"
         answer, timed_out = await _one(ctx, agent, prompt(question, index, held.held), run_id)
         _prune(ctx, agent.name, run_id)
@@ -87,6 +89,15 @@ async def _rounds(
         "rounds": run.account.rounds,
         "stop": stop,
     }
+
+
+def _skip_finished(history: History | None, held: Held) -> int:
+    """Take finished rounds from the journal; returns how many there are."""
+    if history is None:
+        return 0
+    for ended in history.finished:
+        held.take(read_answer(dict(ended.answer)).claims, ended.index, history.results)
+    return len(history.finished)
 
 
 async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, bool]:
@@ -137,7 +148,7 @@ class _Results:
     """Text of every result of the run by action id, as findings cite them."""
 
     def __init__(self, run: LiveRun) -> None:
-        self.texts: dict[str, str] = {}
+        self.texts: dict[str, str] = dict(run.history.results) if run.history else {}
         run.listeners.append(self)
 
     def __call__(self, event: Event) -> None:

@@ -19,12 +19,11 @@ from google.genai import types
 
 from roundsman.adk.current import current_run
 from roundsman.adk.tickets import TICKETS, Ticket
-from roundsman.adk.tokens import cost, estimate_prompt, reported, text_of
+from roundsman.adk.tokens import cost, measure_prompt, reported
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import StepBegins, StepEnds
 from roundsman.guard.gist import gist
-from roundsman.guard.prints import digest
-from roundsman.ledger import LiveRun
+from roundsman.ledger import LiveRun, Past
 
 STOP_CODE = "ROUNDSMAN_STOP"
 Prices = Callable[[str], tuple[float, float] | None]
@@ -102,7 +101,12 @@ async def _judged(
             yield response
         return
     agent = ticket.agent if ticket else "(direct call)"
-    verdict, step = run.propose(_proposal(run, agent, model, request))
+    asked = _proposal(run, agent, model, request, ticket)
+    past = run.recorded_step(agent, asked.request)
+    if past is not None and (again := _as_it_was(run, past, ticket)) is not None:
+        yield again
+        return
+    verdict, step = run.propose(asked)
     if verdict.kind > Kind.AMEND:
         yield _instead(run, verdict, ticket)
         return
@@ -119,9 +123,12 @@ async def _judged(
     settler.close()
 
 
-def _proposal(run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest) -> StepBegins:
+def _proposal(
+    run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest, ticket: Ticket | None
+) -> StepBegins:
     name = request.model or model.model
-    prompt = estimate_prompt(request, run.counted, agent)
+    history = f"{agent}\x00{ticket.branch}" if ticket else ""
+    prompt, request_print = measure_prompt(request, run.counted, history)
     lookup = PRICES.get(run.account.policy)
     most = request.config.max_output_tokens if request.config else None
     prices = lookup(name) if lookup else None
@@ -129,13 +136,23 @@ def _proposal(run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest) -> 
         id=run.next_step_id(),
         agent=agent,
         model=name,
-        request=digest(text_of(request.contents[-1]) if request.contents else ""),
+        request=request_print,
         prompt_tokens=prompt,
         max_output_tokens=most,
         reserved_tokens=prompt + (most or 0),
         reserved_usd=(prompt * prices[0] + (most or 0) * prices[1]) / 1e6 if prices else 0.0,
         prices=prices,
     )
+
+
+def _as_it_was(run: LiveRun, past: Past, ticket: Ticket | None) -> LlmResponse | None:
+    """The recorded reply, in place of asking again; None when there was none to record."""
+    said = past.refusal
+    if said is not None:
+        kind = Kind[said.verdict.upper()]
+        return _instead(run, Verdict(kind, said.rule, said.layer, said.reason, said.stop), ticket)
+    reply = getattr(past.ends, "reply", None)
+    return None if reply is None else LlmResponse(content=types.Content.model_validate(reply))
 
 
 class _Settler:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
 from roundsman.adk.current import bound, current_action_id, current_chain, current_run
@@ -18,7 +19,7 @@ from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
 from roundsman.guard.prints import call_prints, result_prints
-from roundsman.ledger import LiveRun
+from roundsman.ledger import LiveRun, Past
 
 Opener = Callable[[str, str], LiveRun]
 KEEP_CHARS = 20_000
@@ -107,8 +108,10 @@ class GuardPlugin(BasePlugin):
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Issue the ticket that tells the model who is calling."""
         run = self._run(callback_context)
-        agent = callback_context._invocation_context.agent
-        TICKETS.issue(llm_request, Ticket(run, getattr(agent, "name", ""), agent))
+        context = callback_context._invocation_context
+        agent = context.agent
+        ticket = Ticket(run, getattr(agent, "name", ""), agent, context.branch or "")
+        TICKETS.issue(llm_request, ticket)
 
     async def before_tool_callback(
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any
@@ -116,6 +119,11 @@ class GuardPlugin(BasePlugin):
         """Judge the action; make its intent durable; tell a refused one why."""
         run = self._run(tool_context)
         agent = getattr(tool_context._invocation_context.agent, "name", "")
+        prints = call_prints(tool.name, tool_args, self._effects.get(tool.name))
+        call = prints["call"]
+        past = run.recorded_action(agent, call, tool.name)
+        if past is not None:
+            return self._as_it_was(run, tool.name, past)
         effect = self._effects.get(tool.name, "write")
         action_id = run.next_action_id()
         undecided = self._scheduler.refusal(run, tool, tool_context)
@@ -127,7 +135,8 @@ class GuardPlugin(BasePlugin):
             args=dict(tool_args),
             agent=agent,
             effect=effect,
-            **call_prints(tool.name, tool_args, self._effects.get(tool.name)),
+            nested=isinstance(tool, AgentTool),
+            **prints,
         )
         verdict, action = run.propose(proposal)
         if verdict.kind > Kind.AMEND:
@@ -144,6 +153,16 @@ class GuardPlugin(BasePlugin):
     def _out_of_turn(self, run: LiveRun, tool: str, action_id: str, why: str) -> dict[str, Any]:
         self._scheduler.record(run, tool, action_id, why)
         return {"status": "blocked", "tool": tool, "rule": RULE, "reason": why}
+
+    def _as_it_was(self, run: LiveRun, tool: str, past: Past) -> dict[str, Any]:
+        """The recorded answer of an action, in place of running it again."""
+        said = past.refusal
+        if said is not None:
+            kind = Kind[said.verdict.upper()]
+            verdict = Verdict(kind, said.rule, said.layer, said.reason, said.stop)
+            return self._refusal(run, tool, verdict)
+        result = past.result()
+        return result if isinstance(result, dict) else {"result": result}
 
     def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]:
         reason = verdict.reason

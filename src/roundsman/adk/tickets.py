@@ -12,11 +12,12 @@ from roundsman.ledger import LiveRun
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Run, agent's name and agent of one model call."""
+    """Run, agent's name, agent and branch of one model call."""
 
     run: LiveRun
     agent: str
     node: Any = None
+    branch: str = ""
 
 
 class Tickets:

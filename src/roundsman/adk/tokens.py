@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from roundsman.guard.prints import digest
+
 CHARS_PER_TOKEN = 3.5
 """Characters a token in an estimate: on the cautious side of the four usual for English."""
 
 
-def estimate_prompt(request: Any, counted: dict[str, tuple[int, int]], agent: str) -> int:
-    """Tokens the request's text, declarations and instruction come to, roughly.
+Counted = dict[str, tuple[int, int, str]]
+"""For each history: contents seen, their characters, and the chained digest of their texts."""
 
-    `counted` remembers for each agent how many contents were counted and their size, so that a
-    long history is not read again at every step; a history that got shorter (a new round,
-    compaction) is counted afresh. The first content is always read.
+
+def measure_prompt(request: Any, counted: Counted, key: str) -> tuple[int, str]:
+    """(tokens the request comes to, roughly; digest of its texts without call ids).
+
+    `counted` remembers for each history `key` what was read of it, so that a long one is not read
+    again at every step; one that got shorter (a new round, compaction) is read afresh. The first
+    content is always read. An empty key reads everything.
     """
     contents = request.contents or []
-    seen, size = counted.get(agent, (1, 0))
+    seen, size, chain = counted.get(key, (1, 0, "")) if key else (1, 0, "")
     if len(contents) < seen:
-        seen, size = 1, 0
-    size += sum(_size(content) for content in contents[seen:])
-    counted[agent] = (max(1, len(contents)), size)
-    size += sum(_size(content) for content in contents[:1])
+        seen, size, chain = 1, 0, ""
+    for content in contents[seen:]:
+        text = text_of(content)
+        size += len(text)
+        chain = digest(f"{chain}\n{content.role}\n{text}")
+    if key:
+        counted[key] = (max(1, len(contents)), size, chain)
+    first = text_of(contents[0]) if contents else ""
+    size += len(first)
     config = request.config
     if config is not None:
         size += len(str(config.system_instruction or ""))
         size += sum(300 for tool in config.tools or [] for _ in _declared(tool))
-    return int(size / CHARS_PER_TOKEN) + 1
-
-
-def _size(content: Any) -> int:
-    return len(text_of(content))
+    return int(size / CHARS_PER_TOKEN) + 1, digest(f"{first}\n{chain}")
 
 
 def text_of(content: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,20 +40,37 @@ def investigate(
     Without --model no key is needed and nothing leaves this machine. Progress goes to standard
     error, the report to standard output.
     """
-    from rich.console import Console
-
     from roundsman.investigate.run import investigate as run_investigation
     from roundsman.policy import load_policy
-    from roundsman.report import Progress, to_json, to_terminal, write_all
 
     policy = load_policy(policy_name)
+    source = str(Path(policy_name).resolve()) if Path(policy_name).is_file() else policy_name
+    return watched(
+        policy,
+        out,
+        as_json,
+        lambda watch: run_investigation(
+            path, policy, question=question, model=model, watch=watch, policy_source=source
+        ),
+    )
+
+
+def watched(
+    policy: Policy,
+    out: Path | None,
+    as_json: bool,
+    work: Callable[[Any], tuple[dict[str, Any], bool]],
+) -> int:
+    """Run `work` with progress on standard error; its report to standard output and `out`."""
+    from rich.console import Console
+
+    from roundsman.report import Progress, to_json, to_terminal, write_all
+
     if out is not None:
         _check_writable(out)
     progress = Progress(Console(stderr=True), _limits(policy))
     try:
-        report, broken_off = run_investigation(
-            path, policy, question=question, model=model, watch=_watcher(progress, policy)
-        )
+        report, broken_off = work(_watcher(progress, policy))
     finally:
         progress.close()
     written = write_all(report, out) if out is not None else []  # before a pipe may break

@@ -28,7 +28,7 @@ def runs() -> None:
 @_json
 def list_runs(as_json: bool) -> None:
     """List all runs, newest first."""
-    with _store() as store:
+    with open_journal() as store:
         found = store.runs()
     if as_json:
         _print_json([as_data(one) for one in found])
@@ -47,7 +47,7 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
     """Show a run's report, or one piece of its evidence as it was recorded."""
     from roundsman.cli.journal_view import decisions, evidence_of, interim_report
 
-    with _store() as store:
+    with open_journal() as store:
         info = resolve(store, run)
         saved = store.report(info.run_id)
         damage: JournalDamaged | None = None
@@ -83,7 +83,7 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
 @_run
 def delete(run: str) -> None:
     """Forget a run and its journal for good."""
-    with _store() as store:
+    with open_journal() as store:
         info = resolve(store, run)
         store.delete(info.run_id)
     click.echo(f"deleted run {info.run_id}")
@@ -168,7 +168,8 @@ def _show_evidence(found: dict[str, Any], as_json: bool) -> None:
 
 
 @contextmanager
-def _store() -> Iterator[Store]:
+def open_journal() -> Iterator[Store]:
+    """The journal, closed on the way out."""
     from roundsman.ledger import open_store
 
     store = open_store()

@@ -93,6 +93,7 @@ def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
     tokens = a.reserved_tokens
     return evolve(
         a,
+        policy=e.policy or a.policy,
         last_at=e.at,
         tokens=a.tokens + tokens,
         tokens_estimated=a.tokens_estimated + tokens,
@@ -182,6 +183,7 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.ActionBegins.kind: _action_begins,
     ev.ActionEnds.kind: _action_ends,
     ev.ActionWaits.kind: _nothing,
+    ev.ActionSettled.kind: _nothing,
     ev.AgentEnters.kind: _nothing,
     ev.PlanRevised.kind: _plan_revised,
     ev.UserTurn.kind: _nothing,

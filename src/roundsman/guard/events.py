@@ -30,19 +30,25 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class RunBegins(Event):
-    """A run tree starts; `policy` is the policy's digest."""
+    """A run tree starts; `policy` is the policy's digest, `setup` what a later process needs to
+    go on with it (which telemetry, which model, which policy file, the digest of the agent)."""
 
     kind: ClassVar[str] = "run_begins"
     run_id: str = ""
     policy: str = ""
     question: str = ""
+    setup: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunResumes(Event):
-    """A later process goes on with the run; the time between does not count as wall clock."""
+    """A later process goes on with the run; the time between does not count as wall clock.
+    `policy` is the digest of a policy a person accepted in place of the old, `accepted` what else
+    of the setup changed ({name: [before, now]})."""
 
     kind: ClassVar[str] = "run_resumes"
+    policy: str = ""
+    accepted: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +122,8 @@ class StepEnds(Event):
 @dataclass(frozen=True, kw_only=True)
 class ActionBegins(Event):
     """A tool call is about to run with these arguments. `call`, `gist` and `alters` are its prints
-    (`prints.call_prints`)."""
+    (`prints.call_prints`), of what was asked, before any amendment; `nested` says that the tool is
+    an agent, whose own calls are on record one by one."""
 
     kind: ClassVar[str] = "action_begins"
     id: str = ""
@@ -127,6 +134,7 @@ class ActionBegins(Event):
     call: str = ""
     gist: str = ""
     alters: str = ""
+    nested: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +166,17 @@ class ActionEnds(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ActionSettled(Event):
+    """What a person (or the tool's own check) says of a write whose outcome is unknown:
+    `decision` is done, not_done or again."""
+
+    kind: ClassVar[str] = "action_settled"
+    id: str = ""
+    decision: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentEnters(Event):
     """An agent starts below the agents in `chain` (outermost first)."""
 
@@ -183,7 +202,8 @@ class UserTurn(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Ruled(Event):
-    """A verdict that was not Allow, as recorded. `applied` is False for a shadow rule."""
+    """A verdict that was not Allow, as recorded. `applied` is False for a shadow rule; `agent`
+    and `call` say who asked for the step or action it is about, and what."""
 
     kind: ClassVar[str] = "ruled"
     verdict: str = ""
@@ -193,6 +213,8 @@ class Ruled(Event):
     stop: str = ""
     subject: str = ""
     subject_id: str = ""
+    agent: str = ""
+    call: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     changes: tuple[Mapping[str, Any], ...] = ()
     applied: bool = True
@@ -202,7 +224,8 @@ KINDS: dict[str, type[Event]] = {
     c.kind: c
     for c in (
         RunBegins, RunResumes, RunEnds, RoundBegins, RoundEnds, StepBegins, StepEnds,
-        ActionBegins, ActionWaits, ActionEnds, AgentEnters, PlanRevised, UserTurn, Ruled,
+        ActionBegins, ActionWaits, ActionEnds, ActionSettled, AgentEnters, PlanRevised, UserTurn,
+        Ruled,
     )
 }  # fmt: skip
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from google.adk.apps import App
+
 from roundsman.guard import rules_for
 from roundsman.guard.events import Event
-from roundsman.investigate.agent import build_app, declared
+from roundsman.guard.prints import canonical, digest
+from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declared
 from roundsman.investigate.assemble import base_report
 from roundsman.investigate.execute import execute
 from roundsman.investigate.incident import Incident, load_incident
@@ -24,6 +28,45 @@ from roundsman.policy import Policy
 Watcher = Callable[[Event, LiveRun], None]
 
 
+@dataclass(frozen=True)
+class Case:
+    """An investigation ready to run: what is asked of which telemetry, by whom, within what."""
+
+    incident: Incident
+    policy: Policy
+    model: str
+    app: App
+    setup: dict[str, Any]
+
+
+def prepare(
+    path: Path,
+    policy: Policy,
+    question: str | None,
+    model: str,
+    store: Store,
+    policy_source: str = "",
+) -> Case:
+    """Read the folder and build the guarded investigator over it.
+
+    Raises:
+        SourceError, MissingDependency, PolicyError: what is missing or wrong.
+    """
+    chosen = model_named(model)
+    incident = load_incident(path, question)
+    policy = declared(policy)
+    app = build_app(threaded(make_tools(incident)), chosen, policy, store=store)
+    setup = {
+        "what": "investigate",
+        "path": str(path.resolve()),
+        "question": question,
+        "model": model,
+        "policy": policy_source,
+        "agent": digest(f"{INSTRUCTION}\n{canonical(DECLARED)}\n{incident.describe()}"),
+    }
+    return Case(incident, policy, model, app, setup)
+
+
 def investigate(
     path: Path,
     policy: Policy,
@@ -32,6 +75,7 @@ def investigate(
     model: str = "analyst",
     store: Store | None = None,
     watch: Watcher | None = None,
+    policy_source: str = "default",
 ) -> tuple[dict[str, Any], bool]:
     """Investigate an incident folder.
 
@@ -41,6 +85,7 @@ def investigate(
         question: overrides the folder's own.
         model: `analyst`, or a name ADK takes.
         watch: called with every record of the run, for progress.
+        policy_source: preset or file the policy came from, for a later `resume`.
 
     Returns:
         The report, and whether it was broken off by Ctrl-C.
@@ -48,24 +93,31 @@ def investigate(
     Raises:
         SourceError, MissingDependency, PolicyError, LedgerError: before a run begins.
     """
-    chosen = model_named(model)
-    incident = load_incident(path, question)
-    policy = declared(policy)
     store = store or open_store()
-    app = build_app(threaded(make_tools(incident)), chosen, policy, store=store)
+    case = prepare(path, policy, question, model, store, policy_source)
     run = LiveRun.start(
-        store, rules_for(policy), policy=policy.digest, question=incident.question, model=model
+        store,
+        rules_for(case.policy),
+        policy=case.policy.digest,
+        question=case.incident.question,
+        model=model,
+        setup=case.setup,
     )
+    return carry_out(case, run, watch)
+
+
+def carry_out(case: Case, run: LiveRun, watch: Watcher | None) -> tuple[dict[str, Any], bool]:
+    """Run the case to its end; the report, and whether Ctrl-C broke it off."""
     if watch is not None:
         run.listeners.append(lambda event: watch(event, run))
     broken_off = False
     try:
-        asyncio.run(execute(app, run, incident.describe()))
+        asyncio.run(execute(case.app, run, case.incident.describe()))
     except KeyboardInterrupt:
         broken_off = True
         run.end("aborted", detail="interrupted by Ctrl-C")
-    report = finish_report(run, policy, model, incident)
-    store.save_report(run.run_id, report)
+    report = finish_report(run, case.policy, case.model, case.incident)
+    run.store.save_report(run.run_id, report)
     return report, broken_off
 
 

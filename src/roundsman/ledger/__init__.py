@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from roundsman.ledger.fold import fold, usage_of
+from roundsman.ledger.history import History, Past
 from roundsman.ledger.run import LiveRun, new_run_id
+from roundsman.ledger.settle import settle_unknown
 from roundsman.ledger.store import Record, RunInfo, Store, default_home, open_store
 
 __all__ = [
+    "History",
     "LiveRun",
+    "Past",
     "Record",
     "RunInfo",
     "Store",
@@ -15,5 +19,6 @@ __all__ = [
     "fold",
     "new_run_id",
     "open_store",
+    "settle_unknown",
     "usage_of",
 ]

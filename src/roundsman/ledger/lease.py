@@ -28,7 +28,7 @@ def lease_state(pid: int, host: str, beat: float) -> str:
 
 
 class Lease:
-    """Held from `take` to `release`; `beat` keeps it alive.
+    """Held from `take` (or `enter`) until the run is over; `beat` keeps it alive.
 
     Raises:
         LeaseHeld: on `take`, when another live process holds it, naming it and since when.
@@ -58,12 +58,16 @@ class Lease:
                 self._db.rollback()
                 when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
                 raise LeaseHeld(f"run {self._run} is held by process {pid} on {host} since {when}")
+        self.enter()
+        self._db.commit()
+
+    def enter(self) -> None:
+        """Take the lease of a run nobody else can know yet; durable with the next commit."""
         now = time.time()
         self._db.execute(
             "insert or replace into leases values(?,?,?,?,?,?)",
             (self._run, self._holder, os.getpid(), socket.gethostname(), now, now),
         )
-        self._db.commit()
         self._last = now
 
     def beat(self) -> None:
@@ -77,6 +81,7 @@ class Lease:
             self._last = now
 
     def release(self) -> None:
+        """Let go of a run that is not over, for another process to take up."""
         self._db.execute(
             "delete from leases where run_id=? and holder=?", (self._run, self._holder)
         )

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
+from roundsman.errors import Divergence
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.ledger.fold import fold, usage_of
+from roundsman.ledger.history import History, Past
 from roundsman.ledger.lease import Lease
 from roundsman.ledger.store import Record, Store, chain
 
@@ -53,7 +56,8 @@ class LiveRun:
         self.listeners: list[Listener] = []
         self.actions_proposed = 0
         self.steps_proposed = 0
-        self.counted: dict[str, tuple[int, int]] = {}  # sizes of histories, see adk.tokens
+        self.counted: dict[str, tuple[int, int, str]] = {}  # histories seen so far, see adk.tokens
+        self.history: History | None = None
         self._seq = 0
         self._hash = ""
         self._lease = Lease(store.connection, run_id)
@@ -67,31 +71,108 @@ class LiveRun:
         policy: str,
         question: str = "",
         model: str = "",
+        setup: Mapping[str, Any] | None = None,
         run_id: str | None = None,
         clock: Clock = time.time,
     ) -> LiveRun:
-        """Enter a new run in the store and take its lease."""
+        """Enter a new run in the store and take its lease.
+
+        Args:
+            setup: what a later process needs to go on with the run.
+        """
         run = cls(store, rules, run_id or new_run_id(), clock)
         store.begin(run.run_id, clock(), question, policy, model)
-        run._lease.take()
-        run.write(ev.RunBegins(run_id=run.run_id, policy=policy, question=question))
+        run._lease.enter()
+        run.write(
+            ev.RunBegins(
+                run_id=run.run_id, policy=policy, question=question, setup=dict(setup or {})
+            )
+        )
         return run
 
     @classmethod
     def reopen(
-        cls, store: Store, rules: Sequence[Placed], run_id: str, clock: Clock = time.time
+        cls,
+        store: Store,
+        rules: Sequence[Placed],
+        run_id: str,
+        clock: Clock = time.time,
+        *,
+        resumes: ev.RunResumes | None = None,
     ) -> LiveRun:
-        """Take up an interrupted run: its counters are the fold of its journal."""
+        """Take up an interrupted run: its counters are the fold of its journal, and what it did
+        in the round that was interrupted is given back instead of being done again.
+
+        Args:
+            resumes: the record to write, with what a person accepted as changed.
+
+        Raises:
+            LeaseHeld: another process has it.
+            JournalDamaged: its records are not whole.
+        """
         run = cls(store, rules, run_id, clock)
-        run._lease.take()
-        store.verify(run_id)
-        records: list[Record] = store.records(run_id)
-        run.account = fold(records)
-        run._seq, run._hash = (records[-1].seq, records[-1].hash) if records else (0, "")
-        run.actions_proposed = _last_id(records, "a")
-        run.steps_proposed = _last_id(records, "s")
-        run.write(ev.RunResumes())
+        run.history = History(run._take_up())
+        run.write(resumes or ev.RunResumes())
         return run
+
+    @classmethod
+    @contextmanager
+    def borrow(cls, store: Store, run_id: str) -> Iterator[LiveRun]:
+        """A run nobody is at, to add a record to (a person's word) and let go of again.
+
+        Raises:
+            LeaseHeld, JournalDamaged: as `reopen`.
+        """
+        run = cls(store, (), run_id)
+        run._take_up()
+        try:
+            yield run
+        finally:
+            run._lease.release()
+
+    def _take_up(self) -> list[Record]:
+        self._lease.take()
+        try:
+            self.store.verify(self.run_id)
+            records = self.store.records(self.run_id)
+        except BaseException:
+            self._lease.release()
+            raise
+        self.account = fold(records)
+        self._seq, self._hash = (records[-1].seq, records[-1].hash) if records else (0, "")
+        self.actions_proposed = _last_id(records, "a")
+        self.steps_proposed = _last_id(records, "s")
+        return records
+
+    @classmethod
+    def reopen_ended(cls, store: Store, run_id: str) -> LiveRun:
+        """A run that is over, to be looked at: nothing can be written to it any more."""
+        run = cls(store, (), run_id)
+        run.account = fold(store.records(run_id))
+        return run
+
+    def recorded_step(self, agent: str, request: str) -> Past | None:
+        """How this step ended before the process died, None: judge it and ask the model.
+
+        A call that is not the one on record stops the run as `failed`.
+        """
+        if self.history is None:
+            return None
+        try:
+            return self.history.replay.step(agent, request)
+        except Divergence as error:
+            self.stop("failed", str(error), layer="model")
+            return None
+
+    def recorded_action(self, agent: str, call: str, tool: str) -> Past | None:
+        """How this action ended before the process died, None: judge it and run it."""
+        if self.history is None:
+            return None
+        try:
+            return self.history.replay.action(agent, call, tool)
+        except Divergence as error:
+            self.stop("failed", str(error), layer="tool")
+            return None
 
     def next_action_id(self) -> str:
         """`a1`, `a2` ... in the order actions are asked for."""
@@ -112,11 +193,14 @@ class LiveRun:
         self._hash = chain(self._hash, event.kind, event.at, body)
         self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)
         if durable:
-            self._lease.beat()
-            self.store.commit()
+            self._commit()
         self.account = apply(self.account, event)
         for listener in self.listeners:
             listener(event)
+
+    def _commit(self) -> None:
+        self._lease.beat()
+        self.store.commit()
 
     def judge(self, event: ev.Event) -> Verdict:
         """Judge and record what was said; the event itself is not written."""
@@ -132,22 +216,28 @@ class LiveRun:
         Returns the verdict and the event as it may run (changed by Amend).
         """
         event = event.timed(self.clock())
-        verdict = self.judge(event)
+        judged = decide(self.rules, self.account, event)
+        verdict = judged.verdict
         if verdict.kind <= Kind.AMEND:
+            self._note(judged, event, durable=False)  # rides with the intent
             allowed = event if verdict.event is None else verdict.event
             self.write(allowed)
             return verdict, allowed  # type: ignore[return-value]
+        self._note(judged, event)
         return verdict, event
 
     def settle(self, event: ev.Event, durable: bool = False) -> Verdict:
         """Judge and write an outcome. It is on record whatever the verdict says of it."""
         event = event.timed(self.clock())
-        verdict_first = decide(self.rules, self.account, event)
-        self.write(event, durable)
-        self._note(verdict_first, event)
-        return verdict_first.verdict
+        judged = decide(self.rules, self.account, event)
+        # one commit: a record without what was said of it would be judged by nobody after a crash
+        self.write(event, durable=False)
+        self._note(judged, event, durable=False)
+        if durable or judged.verdict.kind is Kind.STOP:
+            self._commit()
+        return judged.verdict
 
-    def _note(self, judged: Judgement, event: ev.Event) -> None:
+    def _note(self, judged: Judgement, event: ev.Event, durable: bool = True) -> None:
         for verdict, applied in judged.said:
             if verdict.kind is Kind.AMEND and verdict.event is not None and not verdict.changes:
                 continue
@@ -160,10 +250,13 @@ class LiveRun:
                     stop=verdict.stop,
                     subject=getattr(event, "tool", "") or event.kind,
                     subject_id=getattr(event, "id", ""),
+                    agent=getattr(event, "agent", ""),
+                    call=getattr(event, "call", "") or getattr(event, "request", ""),
                     numbers=verdict.numbers,
                     changes=verdict.changes,
                     applied=applied,
-                )
+                ),
+                durable,
             )
 
     def stop(self, reason: str, detail: str, rule: str = "", layer: str = "loop") -> None:
@@ -175,7 +268,6 @@ class LiveRun:
         """Close the run; a second call changes nothing."""
         if self.account.ended:
             return
-        self.write(ev.RunEnds(reason=reason, rule=rule, layer=layer, detail=detail))
+        self.write(ev.RunEnds(reason=reason, rule=rule, layer=layer, detail=detail), durable=False)
         status = "done" if reason in ("done", "no_progress", "max_rounds", "partial") else "stopped"
         self.store.finish(self.run_id, status, self.account.rounds, usage_of(self.account))
-        self._lease.release()

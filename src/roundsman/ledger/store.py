@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +33,7 @@ create table if not exists leases(
   run_id text primary key, holder text not null, pid integer not null, host text not null,
   since real not null, beat real not null);
 """
+_INSERT = "insert into records values(?,?,?,?,?,?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,12 @@ class Store:
         try:
             yield
         except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self._db.rollback()
             raise LedgerError(f"the journal {self.path} cannot be written: {error}") from error
 
     def begin(self, run_id: str, started: float, question: str, policy: str, model: str) -> None:
-        """Enter a new run.
+        """Enter a new run; durable with its first record.
 
         Raises:
             LedgerError: the id is taken.
@@ -124,7 +127,6 @@ class Store:
                 "values(?,?,?,?,?,'running')",
                 (run_id, started, _clean(question), policy, model),
             )
-            self._db.commit()
 
     def append(self, run_id: str, seq: int, kind: str, at: float, body: str, digest: str) -> None:
         """Append a record; durable with the next `commit`.
@@ -137,18 +139,25 @@ class Store:
     def commit(self) -> None:
         """Make everything appended so far durable."""
         with self._errors():
-            self._db.executemany("insert into records values(?,?,?,?,?,?)", self._waiting)
+            self._db.executemany(_INSERT, self._waiting)
             self._db.commit()
         self._waiting.clear()
 
     def finish(self, run_id: str, status: str, rounds: int, usage: dict[str, Any]) -> None:
-        """Note how the run stands; `status` is running, waiting, interrupted, done or stopped."""
+        """Note how the run stands; `status` is running, waiting, interrupted, done or stopped.
+
+        One transaction with what was appended and not committed yet, and the lease is given up: a
+        run is never half ended.
+        """
         with self._errors():
+            self._db.executemany(_INSERT, self._waiting)
+            self._db.execute("delete from leases where run_id=?", (run_id,))
             self._db.execute(
                 "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
                 (status, time.time(), rounds, json.dumps(usage), run_id),
             )
             self._db.commit()
+        self._waiting.clear()
 
     def save_report(self, run_id: str, report: dict[str, Any]) -> None:
         """Keep the report beside the journal."""

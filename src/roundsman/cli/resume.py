@@ -1,0 +1,62 @@
+"""`roundsman resume` and `settle`: after a process died in the middle of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--policy", "policy_name", help="Go on under this FILE or preset instead.")
+@click.option("--accept-change", is_flag=True, help="Go on although policy or agent changed.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for report.json, .md, .html.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def resume(
+    run: str, policy_name: str | None, accept_change: bool, out: Path | None, as_json: bool
+) -> int:
+    """Take an interrupted investigation to its end. RUN is an id or its beginning.
+
+    The account goes on where it was, finished rounds are not repeated, and what the interrupted
+    round had asked and got is not asked again. A run that is over shows its report once more.
+    """
+    from roundsman.cli.investigate import watched
+    from roundsman.cli.runs import open_journal, resolve
+    from roundsman.investigate.resume import recorded_policy
+    from roundsman.investigate.resume import resume as take_up
+
+    with open_journal() as store:
+        run_id = resolve(store, run).run_id
+        policy = recorded_policy(store, run_id, policy_name)
+        return watched(
+            policy,
+            out,
+            as_json,
+            lambda watch: take_up(
+                run_id,
+                store,
+                policy_source=policy_name,
+                accept_change=accept_change,
+                watch=watch,
+            ),
+        )
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.argument("action", metavar="ACTION")
+@click.argument("decision", type=click.Choice(["done", "not-done", "again"]))
+def settle(run: str, action: str, decision: str) -> int:
+    """Say what became of a write that was under way when the process died.
+
+    done: it was carried out. not-done: it was not, and will not be. again: run it once more.
+    """
+    from roundsman.cli.runs import open_journal, resolve
+    from roundsman.ledger import settle_unknown
+
+    with open_journal() as store:
+        run_id = resolve(store, run).run_id
+        what = settle_unknown(store, run_id, action, decision.replace("-", "_"), by="command line")
+        click.echo(f"{run_id} {action} {what}: {decision}; go on with: roundsman resume {run_id}")
+    return 0

@@ -1,0 +1,121 @@
+"""Go on with an investigation whose process died: same account, nothing done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from roundsman.errors import LedgerError, SetupChanged, SourceError, WaitsForPerson
+from roundsman.guard import rules_for
+from roundsman.guard.events import ActionBegins, RunBegins, RunResumes, from_body
+from roundsman.guard.prints import canonical
+from roundsman.investigate.run import Case, Watcher, carry_out, finish_report, prepare
+from roundsman.ledger import History, LiveRun, Record, Store
+from roundsman.policy import Policy, load_policy
+
+
+def resume(
+    run_id: str,
+    store: Store,
+    *,
+    policy_source: str | None = None,
+    accept_change: bool = False,
+    watch: Watcher | None = None,
+) -> tuple[dict[str, Any], bool]:
+    """Take an interrupted investigation to its end.
+
+    A run that is over gives its report again; one whose report was lost with the process gets it
+    from the journal.
+
+    Args:
+        policy_source: preset or file to go on under; by default the one the run began with.
+        accept_change: go on although policy, agent or telemetry changed, and record that.
+
+    Returns:
+        The report, and whether it was broken off by Ctrl-C.
+
+    Raises:
+        SetupChanged: something changed and was not accepted.
+        WaitsForPerson: a write may or may not have been carried out.
+        LeaseHeld: another process is at it.
+        JournalDamaged: the journal is not whole.
+    """
+    saved = store.report(run_id)
+    if saved is not None and store.info(run_id).status in ("done", "stopped"):
+        return saved, False
+    store.verify(run_id)
+    records = store.records(run_id)
+    begun = _begun(run_id, records)
+    case = _case(run_id, begun, store, policy_source)
+    if any(r.kind == "run_ends" for r in records):
+        run = LiveRun.reopen_ended(store, run_id)
+        report = finish_report(run, case.policy, case.model, case.incident)
+        store.save_report(run_id, report)
+        return report, False
+    changes = _changes(begun, case, _policy_now(begun, records))
+    if changes and not accept_change:
+        told = "; ".join(f"{name} was {was!r}, is {now!r}" for name, (was, now) in changes.items())
+        raise SetupChanged(
+            f"run {run_id} began otherwise: {told}; undo the change, or accept it with "
+            f"--accept-change"
+        )
+    _refuse_unknown(run_id, History(records).unknown)
+    resumes = RunResumes(policy=case.policy.digest if changes else "", accepted=changes)
+    run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
+    return carry_out(case, run, watch)
+
+
+def recorded_policy(store: Store, run_id: str, policy_source: str | None) -> Policy:
+    """The policy the run goes on under: the one given, else the one it began with."""
+    records = store.records(run_id)
+    begun = _begun(run_id, records)
+    return load_policy(policy_source or str(begun.setup.get("policy") or "default"))
+
+
+def _begun(run_id: str, records: Sequence[Record]) -> RunBegins:
+    first = from_body(records[0].kind, records[0].at, records[0].body) if records else None
+    if not isinstance(first, RunBegins) or first.setup.get("what") != "investigate":
+        raise LedgerError(
+            f"run {run_id} is no investigation; only those can be taken up from here, an app of "
+            f"your own by roundsman.adk.resume"
+        )
+    return first
+
+
+def _case(run_id: str, begun: RunBegins, store: Store, policy_source: str | None) -> Case:
+    setup = begun.setup
+    source = policy_source or str(setup.get("policy") or "default")
+    path = Path(str(setup.get("path")))
+    if not path.exists():
+        raise SourceError(f"the telemetry of run {run_id} is gone: {path}; put it back to go on")
+    question = setup.get("question")
+    return prepare(
+        path, load_policy(source), question, str(setup.get("model")), store, policy_source=source
+    )
+
+
+def _policy_now(begun: RunBegins, records: Sequence[Record]) -> str:
+    accepted = [r.body.get("policy") for r in records if r.kind == "run_resumes"]
+    return next((str(p) for p in reversed(accepted) if p), begun.policy)
+
+
+def _changes(begun: RunBegins, case: Case, policy: str) -> dict[str, list[str]]:
+    changes = {}
+    if policy != case.policy.digest:
+        changes["policy"] = [policy[:12], case.policy.digest[:12]]
+    if begun.setup.get("agent") != case.setup["agent"]:
+        what = "agent or telemetry"
+        changes[what] = [str(begun.setup.get("agent")), str(case.setup["agent"])]
+    return changes
+
+
+def _refuse_unknown(run_id: str, unknown: Sequence[ActionBegins]) -> None:
+    if not unknown:
+        return
+    shown = "; ".join(f"{a.id} {a.tool}({canonical(a.args)})" for a in unknown[:3])
+    raise WaitsForPerson(
+        f"run {run_id} died during {len(unknown)} write(s), and nobody knows whether they were "
+        f"carried out: {shown}; look, then: roundsman settle {run_id} {unknown[0].id} "
+        f"done|not-done|again"
+    )

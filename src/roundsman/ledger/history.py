@@ -1,0 +1,169 @@
+"""What a journal holds for the process that takes an interrupted run up again.
+
+Finished rounds come from here and are not repeated. In the round that was interrupted, recorded
+replies and results are given back in place of calling again: same calls, same arguments, nothing
+paid twice, and a write at most once even when a model asked anew would answer differently.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from roundsman.errors import Divergence
+from roundsman.guard.events import (
+    ActionBegins,
+    ActionEnds,
+    ActionSettled,
+    Event,
+    RoundBegins,
+    RoundEnds,
+    Ruled,
+    StepBegins,
+    StepEnds,
+    from_body,
+)
+from roundsman.ledger.store import Record
+
+READS = ("read", "poll")
+
+
+@dataclass(slots=True)
+class Past:
+    """A step or action as it was: its intent, what was said of it, and its outcome if any."""
+
+    id: str
+    key: tuple[str, str]
+    begins: StepBegins | ActionBegins | None = None
+    ends: StepEnds | ActionEnds | None = None
+    ruled: list[Ruled] = field(default_factory=list)
+    settled: ActionSettled | None = None
+
+    @property
+    def refusal(self) -> Ruled | None:
+        """The verdict that kept it from running, None when it ran."""
+        if self.ends is not None:
+            return None
+        return next((r for r in self.ruled if r.applied and r.verdict != "amend"), None)
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known how it ended: an outcome, a refusal, or a person's word. A step that
+        brought no reply (the provider failed) is asked anew, as it would have been."""
+        if isinstance(self.ends, StepEnds):
+            return self.ends.reply is not None
+        return self.ends is not None or self.refusal is not None or self._answered
+
+    @property
+    def _answered(self) -> bool:
+        return self.settled is not None and self.settled.decision != "again"
+
+    def result(self) -> Any:
+        """What the model is given in place of running the action again."""
+        if isinstance(self.ends, ActionEnds):
+            return self.ends.result
+        done = self.settled is not None and self.settled.decision == "done"
+        return {
+            "status": "ok" if done else "error",
+            "note": "the process died during this call; a person has looked: it "
+            + ("was carried out" if done else "was not carried out"),
+        }
+
+
+class Replay:
+    """The calls of an interrupted round, each given back once, by who asked and what."""
+
+    def __init__(self, pasts: Iterable[Past]) -> None:
+        self._steps: dict[tuple[str, str], deque[Past]] = {}
+        self._actions: dict[tuple[str, str], deque[Past]] = {}
+        for past in sorted(pasts, key=lambda p: not p.known):  # the known of equal calls first
+            shelf = self._steps if past.id.startswith("s") else self._actions
+            shelf.setdefault(past.key, deque()).append(past)
+
+    def step(self, agent: str, request: str) -> Past | None:
+        """The recorded step of this agent with this request; None: not known, ask anew.
+
+        Raises:
+            Divergence: the agent's recorded steps are of other requests.
+        """
+        return self._take(self._steps, agent, request, "step")
+
+    def action(self, agent: str, call: str, tool: str) -> Past | None:
+        """The recorded action of this agent with this call; None: not known, run it.
+
+        Raises:
+            Divergence: the agent's recorded actions are of other calls.
+        """
+        return self._take(self._actions, agent, call, f"action {tool}")
+
+    def _take(
+        self, shelf: dict[tuple[str, str], deque[Past]], agent: str, what: str, name: str
+    ) -> Past | None:
+        waiting = shelf.get((agent, what))
+        if waiting:
+            past = waiting.popleft()
+            return past if past.known else None
+        left = [p for key, ps in shelf.items() if key[0] == agent for p in ps if p.known]
+        if left:
+            ids = ", ".join(p.id for p in left[:3])
+            raise Divergence(
+                f"{name} of agent {agent!r} is not the one on record ({ids}): the agent, its "
+                f"instruction or its tools changed since; start a new run"
+            )
+        return None
+
+
+class History:
+    """A journal read for resuming: `finished` rounds, `results` of every action as text, and the
+    `replay` of what came after them."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.finished: list[RoundEnds] = []
+        self.results: dict[str, str] = {}
+        self.open_round: int | None = None
+        pasts: dict[str, Past] = {}
+        self.unknown: list[ActionBegins] = []
+        for record in records:
+            event = from_body(record.kind, record.at, record.body)
+            if isinstance(event, RoundBegins):
+                self.open_round, pasts = event.index, {}
+            elif isinstance(event, RoundEnds):
+                self.finished.append(event)
+                self.open_round, pasts = None, {}
+            else:
+                _enter(pasts, event)
+            if isinstance(event, ActionEnds):
+                text = json.dumps(event.result, default=str, ensure_ascii=False)
+                self.results[event.id] = text
+        self.unknown = [
+            p.begins
+            for p in pasts.values()
+            if isinstance(p.begins, ActionBegins)
+            and not p.known
+            and p.settled is None
+            and p.begins.effect not in READS
+            and not p.begins.nested
+        ]
+        self.replay = Replay(pasts.values())
+
+
+def _enter(pasts: dict[str, Past], event: Event) -> None:
+    if isinstance(event, StepBegins):
+        _past(pasts, event.id, (event.agent, event.request)).begins = event
+    elif isinstance(event, ActionBegins):
+        _past(pasts, event.id, (event.agent, event.call)).begins = event
+    elif isinstance(event, StepEnds | ActionEnds):
+        if event.id in pasts and pasts[event.id].ends is None:
+            pasts[event.id].ends = event
+    elif isinstance(event, ActionSettled):
+        if event.id in pasts:
+            pasts[event.id].settled = event
+    elif isinstance(event, Ruled) and event.subject_id and event.agent:
+        _past(pasts, event.subject_id, (event.agent, event.call)).ruled.append(event)
+
+
+def _past(pasts: dict[str, Past], name: str, key: tuple[str, str]) -> Past:
+    return pasts.setdefault(name, Past(name, key))
