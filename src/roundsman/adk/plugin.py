@@ -128,7 +128,7 @@ class GuardPlugin(BasePlugin):
         action_id = run.next_action_id()
         undecided = self._scheduler.refusal(run, tool, tool_context)
         if undecided:
-            return self._out_of_turn(run, tool.name, action_id, undecided)
+            return self._out_of_turn(run, tool.name, action_id, undecided, agent, call)
         proposal = ActionBegins(
             id=action_id,
             tool=tool.name,
@@ -150,8 +150,10 @@ class GuardPlugin(BasePlugin):
         _bind_tool(tool, self)
         return None
 
-    def _out_of_turn(self, run: LiveRun, tool: str, action_id: str, why: str) -> dict[str, Any]:
-        self._scheduler.record(run, tool, action_id, why)
+    def _out_of_turn(
+        self, run: LiveRun, tool: str, action_id: str, why: str, agent: str, call: str
+    ) -> dict[str, Any]:
+        self._scheduler.record(run, tool, action_id, why, agent, call)
         return {"status": "blocked", "tool": tool, "rule": RULE, "reason": why}
 
     def _as_it_was(self, run: LiveRun, tool: str, past: Past) -> dict[str, Any]:

@@ -224,7 +224,7 @@ class Scheduler:
         if self._places.get(id(place.context)) is place:
             del self._places[id(place.context)]
 
-    def record(self, run: LiveRun, tool: str, action: str, why: str) -> None:
+    def record(self, run: LiveRun, tool: str, action: str, why: str, agent: str, call: str) -> None:
         """Put a refusal on record."""
         run.write(
             Ruled(
@@ -234,6 +234,8 @@ class Scheduler:
                 reason=why,
                 subject=tool,
                 subject_id=action,
+                agent=agent,
+                call=call,
             )
         )
 
