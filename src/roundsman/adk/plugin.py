@@ -146,7 +146,7 @@ class GuardPlugin(BasePlugin):
         self._open[_key(tool_context)] = _Open(action, verdict)
         for_ever = self._scheduler.draw(run, tool, action, tool_context)
         if for_ever:
-            return self._out_of_turn(run, tool.name, action.id, for_ever)
+            return self._out_of_turn(run, tool.name, action.id, for_ever, agent, call)
         _bind_tool(tool, self)
         return None
 
@@ -245,7 +245,9 @@ def _bind_tool(tool: Any, plugin: GuardPlugin) -> None:
             except NotRun as refused:
                 if not refused.cancelled:
                     action = opened.action
-                    return plugin._out_of_turn(run, action.tool, action.id, str(refused))
+                    return plugin._out_of_turn(
+                        run, action.tool, action.id, str(refused), action.agent, action.call
+                    )
                 plugin._open.pop(_key(tool_context), None)
                 plugin._settle(run, opened.action, None, "blocked")
                 raise asyncio.CancelledError from None
