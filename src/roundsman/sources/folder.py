@@ -8,7 +8,7 @@ from pathlib import Path
 
 from roundsman.errors import SourceError
 from roundsman.sources.change_files import read_change_file
-from roundsman.sources.log_files import BYTE_BUDGET, LogFile
+from roundsman.sources.log_files import BYTE_BUDGET, SCAN_BUDGET, LogFile
 from roundsman.sources.metric_files import read_metric_file
 from roundsman.sources.protocols import Change, LogLine, Series, Unseen, Window
 
@@ -17,6 +17,10 @@ _LOG_ENDINGS = (".ndjson", ".jsonl", ".json", ".log", ".txt")
 _CHANGES = {"deploys": "deploy", "deployments": "deploy", "commits": "commit", "flags": "flag"}
 #: metric files above this are not loaded into memory (bytes)
 _LARGEST_METRIC_FILE = 512 * 1024 * 1024
+#: how much larger a packed log is taken to be, unpacked
+_PACKED = 10
+#: no file's share of a question is less than this (bytes)
+_LEAST = 4 * 1024 * 1024
 _EXPECTED = "expected metrics/*.csv|parquet, logs/*.ndjson|*.log[.gz] or deploys.json in it"
 
 
@@ -24,6 +28,20 @@ def _is_log(path: Path) -> bool:
     name = path.name.removesuffix(".gz")
     stem, dot, number = name.rpartition(".")
     return name.endswith(_LOG_ENDINGS) or (bool(dot) and number.isdigit() and ".log" in stem)
+
+
+def _open_logs(paths: list[Path], budget: int) -> list[LogFile]:
+    """The files with their shares of what one question may parse and search, by size."""
+    sizes = [p.stat().st_size * (_PACKED if p.suffix == ".gz" else 1) for p in paths]
+    everything = max(1, sum(sizes))
+
+    def share(total: int, size: int) -> int:
+        return total if everything <= total else max(_LEAST, total * size // everything)
+
+    return [
+        LogFile(path, share(budget, size), share(SCAN_BUDGET, size))
+        for path, size in zip(paths, sizes, strict=True)
+    ]
 
 
 class IncidentFolder:
@@ -46,7 +64,7 @@ class IncidentFolder:
         for root in (path, path / "context"):
             self._load_metrics(root)
             self._load_changes(root)
-        self._logs = [LogFile(file, log_budget) for file in self._log_paths()]
+        self._logs = _open_logs(list(self._log_paths()), log_budget)
         self.kinds = [
             kind
             for kind, some in (
@@ -79,11 +97,8 @@ class IncidentFolder:
 
     def lines(self, window: Window, service: str = "", text: str = "") -> Iterator[LogLine]:
         """Log lines of the window, file by file, each file in its own order."""
-        wanted = service.lower()
         for file in self._logs:
-            for line in file.lines(window, text, self.note):
-                if not wanted or wanted in line.service.lower() or wanted in file.service.lower():
-                    yield line
+            yield from file.lines(window, text, self.note, service)
 
     def changes(self, window: Window) -> list[Change]:
         """Changes of the window, oldest first."""
@@ -102,7 +117,9 @@ class IncidentFolder:
         if self._extent is not None:
             return self._extent
         edges = [(float(s.times[0]), float(s.times[-1])) for s in self._series]
-        edges += [edge for file in self._logs if (edge := file.extent())]
+        edges += [edge for file in self._logs if not file.packed and (edge := file.extent())]
+        if not edges:  # unpacking a large file for its last line is worth it only now
+            edges = [edge for file in self._logs if file.packed and (edge := file.extent())]
         if not edges:
             edges = [(change.at, change.at) for change in self._changes]
         if not edges:
