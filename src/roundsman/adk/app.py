@@ -12,6 +12,7 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App
 
 from roundsman.adk.audit import models, refuse_gaps
+from roundsman.adk.hints import quiet_call_limit
 from roundsman.adk.model import PRICES, guard_model, guard_registry
 from roundsman.adk.nodes import guard_node
 from roundsman.adk.plugin import GuardPlugin
@@ -48,6 +49,7 @@ def guarded(
     if not isinstance(app, App):
         app = App(name=app.name, root_agent=app)
     refuse_gaps(app.root_agent, frozenset(e.path for e in policy.exceptions))
+    quiet_call_limit()
     guard_registry()
     for model in models(app.root_agent):
         guard_model(model)

@@ -12,6 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
+from roundsman.adk.cancelled import CancelWatch
 from roundsman.adk.current import bound, current_action_id, current_chain, current_run
 from roundsman.adk.model import guard_model
 from roundsman.adk.scheduler import RULE, NotRun, Scheduler
@@ -50,6 +51,7 @@ class GuardPlugin(BasePlugin):
         self._nested: set[str] = set()
         self._expected: dict[str, LiveRun] = {}
         self._open: dict[tuple[str, str], _Open] = {}
+        self._watches: dict[str, CancelWatch] = {}
 
     def expect(self, session_id: str, run: LiveRun) -> None:
         """The next run of this session is this one; its caller ends it."""
@@ -73,6 +75,9 @@ class GuardPlugin(BasePlugin):
             self._nested.add(invocation)
         elif invocation not in self._runs:
             self._runs[invocation] = self._opener(invocation, _text(invocation_context))
+            self._watches[invocation] = CancelWatch(
+                lambda: self._close(invocation, "aborted", "the task that ran it was cancelled")
+            )
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """Close the run of a root invocation."""
@@ -84,6 +89,7 @@ class GuardPlugin(BasePlugin):
 
     def _close(self, invocation: str, reason: str, detail: str) -> None:
         run = self._runs.pop(invocation, None)
+        self._watches.pop(invocation, None)
         nested = invocation in self._nested
         self._nested.discard(invocation)
         if run is None or nested:
@@ -97,6 +103,8 @@ class GuardPlugin(BasePlugin):
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:
         """Judge the agent's place in the chain, and see that its model judges."""
         run = self._run(callback_context)
+        if watch := self._watches.get(callback_context.invocation_id):
+            watch.also()
         verdict = run.judge(AgentEnters(agent=agent.name, chain=current_chain()))
         if verdict.kind > Kind.AMEND:
             text = f"Not run: {verdict.reason}"

@@ -25,7 +25,8 @@ from roundsman.policy import Policy
 @dataclass(frozen=True)
 class GuardedResult:
     """What a run left. `text` is that of the last event that has some; `error` what the runner
-    raised, None when it ended by itself; `status` as `roundsman runs list` shows it."""
+    raised, None when it ended by itself; `status` as `roundsman runs list` shows it; `stop` why the
+    run ended: `done`, or the limit that stopped it (`steps`, `tokens`, `repetition` ...)."""
 
     text: str
     events: list[Any]
@@ -36,6 +37,11 @@ class GuardedResult:
     error: BaseException | None = None
     output: Any = None
     outputs: list[Any] = field(default_factory=list)
+
+    @property
+    def stop(self) -> str:
+        """The stop reason; empty while a run has none (it waits, or left no record)."""
+        return self.account.stopped.reason if self.account.stopped else ""
 
     def results(self, tool: str) -> list[dict[str, Any]]:
         """The results of `tool` as the model was given them, refusals too."""
