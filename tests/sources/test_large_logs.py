@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.sources import IncidentFolder, Unseen, Window
@@ -138,6 +138,7 @@ PIECE = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(
     text=st.lists(PIECE, max_size=60).map("".join), size=st.integers(40, 200), packed=st.booleans()
 )

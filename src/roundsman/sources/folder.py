@@ -15,8 +15,6 @@ from roundsman.sources.protocols import Change, LogLine, Series, Unseen, Window
 _METRIC_ENDINGS = (".csv", ".csv.gz", ".parquet")
 _LOG_ENDINGS = (".ndjson", ".jsonl", ".json", ".log", ".txt")
 _CHANGES = {"deploys": "deploy", "deployments": "deploy", "commits": "commit", "flags": "flag"}
-#: metric files above this are not loaded into memory (bytes)
-_LARGEST_METRIC_FILE = 512 * 1024 * 1024
 #: how much larger a packed log is taken to be, unpacked
 _PACKED = 10
 #: no file's share of a question is less than this (bytes)
@@ -146,11 +144,7 @@ class IncidentFolder:
             if not file.is_file() or not file.name.lower().endswith(_METRIC_ENDINGS):
                 continue
             try:
-                if file.stat().st_size > _LARGEST_METRIC_FILE:
-                    raise SourceError(
-                        f"{file.name}: over {_LARGEST_METRIC_FILE >> 20} MB; split it"
-                    )
-                self._series += read_metric_file(file)
+                self._series += read_metric_file(file, self.note)
             except SourceError as error:
                 self._failed(file, error)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 
 from roundsman.errors import SourceError
-from roundsman.sources.protocols import Floats, Series
+from roundsman.sources.protocols import Floats, Series, Unseen
 from roundsman.sources.times import parse_time
 
 _TIME = ("timestamp", "time", "ts", "datetime", "date", "at", "_time", "@timestamp", "epoch")
@@ -17,6 +19,12 @@ _METRIC = ("metric", "metric_name", "name", "kpi_name", "kpi", "measurement")
 _SERVICE = ("service", "service_name", "cmdb_id", "component", "app", "pod", "podname", "instance")
 _VALUE = ("value", "val", "avg", "mean")
 _SEPARATORS = (":", "/", "|", ".")
+#: larger files (bytes; packed ones are taken to be `_PACKED` times their size) are not loaded whole
+_IN_MEMORY = 32 * 1024 * 1024
+_PACKED = 8
+UNUSABLE = "samples without a readable time or a finite number"
+
+Report = Callable[[Unseen], None]
 
 
 def _pick(columns: list[str], wanted: tuple[str, ...]) -> str | None:
@@ -24,7 +32,7 @@ def _pick(columns: list[str], wanted: tuple[str, ...]) -> str | None:
     return next((lower[name] for name in wanted if name in lower), None)
 
 
-def _quote(name: str) -> str:
+def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -79,51 +87,85 @@ def split_names(columns: list[str], file_stem: str) -> dict[str, tuple[str, str]
     return out
 
 
-def read_metric_file(path: Path) -> list[Series]:
-    """All series of one CSV or parquet file.
+class Shape(NamedTuple):
+    """How a file holds its series: the columns, and `value` empty for one column a series."""
 
-    Raises SourceError, one line naming the file, when it cannot be read as metrics.
+    time: str
+    service: str
+    metric: str
+    value: str
+    columns: list[str]
+
+
+def reader_of(path: Path) -> str:
+    """The table function that reads the file; its name is the only parameter."""
+    if ".csv" not in path.name.lower():
+        return "read_parquet(?)"
+    return "read_csv(?, all_varchar=true, header=true, ignore_errors=true, null_padding=true)"
+
+
+def shape_of(connection: Any, path: Path) -> Shape:
+    """The columns of a file by their names; SourceError when there is none for the time."""
+    head = connection.execute(f"SELECT * FROM {reader_of(path)} LIMIT 0", [str(path)])
+    columns = [str(column[0]) for column in head.description or []]
+    time = _pick(columns, _TIME)
+    if time is None:
+        seen = ", ".join(columns[:6])
+        raise SourceError(f"{path.name}: no time column (timestamp) among {seen}")
+    names = [c for c in columns if c != time]
+    metric, value = _pick(names, _METRIC), _pick(names, _VALUE)
+    service = _pick(names, _SERVICE) or ""
+    if metric and value:
+        return Shape(time, service, metric, value, [])
+    wide = [name for name in names if name != service]
+    if not wide:
+        raise SourceError(f"{path.name}: no value column beside {time}")
+    return Shape(time, service, "", "", wide)
+
+
+def read_metric_file(path: Path, report: Report | None = None) -> list[Series]:
+    """All series of one CSV or parquet file; a large one may be thinned (see metric_stream).
+
+    `report` hears how many samples could not be used. Raises SourceError, one line naming the file,
+    when it cannot be read as metrics.
     """
-    if path.stat().st_size == 0:
+    size = path.stat().st_size
+    if size == 0:
         raise SourceError(f"{path.name}: empty file, expected timestamp,service,metric,value")
-    reader = "read_parquet(?)"
-    if ".csv" in path.name.lower():
-        reader = "read_csv(?, all_varchar=true, header=true, ignore_errors=true, null_padding=true)"
-    connection = duckdb.connect(":memory:", config={"memory_limit": "512MB", "threads": "2"})
-    try:
-        relation = connection.execute(f"SELECT * FROM {reader} LIMIT 0", [str(path)])
-        columns = [str(column[0]) for column in relation.description or []]
-        time = _pick(columns, _TIME)
-        if time is None:
-            seen = ", ".join(columns[:6])
-            raise SourceError(f"{path.name}: no time column (timestamp) among {seen}")
-        names = [c for c in columns if c != time]
-        metric, value = _pick(names, _METRIC), _pick(names, _VALUE)
-        service = _pick(names, _SERVICE)
-        if metric and value:
-            return _long(connection, reader, path, time, service, metric, value)
-        return _wide(connection, reader, path, time, service, names)
-    except (duckdb.Error, UnicodeDecodeError) as error:
-        first = str(error).strip().splitlines()[0][:160]
-        raise SourceError(f"{path.name}: cannot be read as metrics: {first}") from None
-    finally:
-        connection.close()
+    packed = path.suffix.lower() in (".gz", ".parquet")
+    with tempfile.TemporaryDirectory(prefix="roundsman-") as spill:
+        config = {"memory_limit": "256MB", "threads": "2", "temp_directory": spill}
+        connection = duckdb.connect(":memory:", config=config)
+        try:
+            shape = shape_of(connection, path)
+            if size * (_PACKED if packed else 1) > _IN_MEMORY:
+                from roundsman.sources.metric_stream import stream
+
+                return stream(connection, path, shape, report)
+            return _load(connection, path, shape, report)
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            first = str(error).strip().splitlines()[0][:160]
+            raise SourceError(f"{path.name}: cannot be read as metrics: {first}") from None
+        finally:
+            connection.close()
 
 
-def _long(
-    connection: Any,
-    reader: str,
-    path: Path,
-    time: str,
-    service: str | None,
-    metric: str,
-    value: str,
-) -> list[Series]:
-    who = f"CAST({_quote(service)} AS VARCHAR)" if service else "''"
+def _load(connection: Any, path: Path, shape: Shape, report: Report | None) -> list[Series]:
+    series, dropped = (_long if shape.value else _wide)(connection, path, shape)
+    if not series:
+        what = f"a number in {shape.value}" if shape.value else "numbers beside it"
+        raise SourceError(f"{path.name}: no row with a readable time in {shape.time} and {what}")
+    if dropped and report:
+        report(Unseen(path.name, UNUSABLE, dropped))
+    return series
+
+
+def _long(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int]:
+    who = f"CAST({quote(shape.service)} AS VARCHAR)" if shape.service else "''"
+    value = f"TRY_CAST({quote(shape.value)} AS DOUBLE)"
     rows = connection.execute(
-        f"SELECT {_quote(time)} AS t, {who} AS s, CAST({_quote(metric)} AS VARCHAR) AS m, "
-        f"TRY_CAST({_quote(value)} AS DOUBLE) AS v FROM {reader} "
-        f"WHERE TRY_CAST({_quote(value)} AS DOUBLE) IS NOT NULL ORDER BY s, m",
+        f"SELECT {quote(shape.time)} AS t, {who} AS s, CAST({quote(shape.metric)} AS VARCHAR) AS m,"
+        f" coalesce({value}, 'nan'::DOUBLE) AS v FROM {reader_of(path)} ORDER BY s, m",
         [str(path)],
     ).fetchnumpy()
     times = _times(_column(rows, "t"))
@@ -138,32 +180,31 @@ def _long(
             one = _ordered(str(name[0] or ""), str(name[1] or ""), times[part], values[part])
             out += [one] if one else []
             begin = index
-    if not out:
-        raise SourceError(f"{path.name}: no row with a readable time and a number in {value}")
-    return out
+    return out, len(labels) - sum(one.times.size for one in out)
 
 
-def _wide(
-    connection: Any, reader: str, path: Path, time: str, service: str | None, names: list[str]
-) -> list[Series]:
-    labels = split_names([n for n in names if n != service], path.name.split(".")[0])
-    if not labels:
-        raise SourceError(f"{path.name}: no value column beside {time}")
-    who = f"CAST({_quote(service)} AS VARCHAR)" if service else "''"
-    picked = ", ".join(f"TRY_CAST({_quote(c)} AS DOUBLE) AS c{i}" for i, c in enumerate(labels))
+def _wide(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int]:
+    labels = split_names(shape.columns, path.name.split(".")[0])
+    who = f"CAST({quote(shape.service)} AS VARCHAR)" if shape.service else "''"
+    picked = ", ".join(
+        f"TRY_CAST({quote(c)} AS DOUBLE) AS c{i}, "
+        f"coalesce(trim(CAST({quote(c)} AS VARCHAR)), '') != '' AS n{i}"
+        for i, c in enumerate(labels)
+    )
     rows = connection.execute(
-        f"SELECT {_quote(time)} AS t, {who} AS s, {picked} FROM {reader}", [str(path)]
+        f"SELECT {quote(shape.time)} AS t, {who} AS s, {picked} FROM {reader_of(path)}",
+        [str(path)],
     ).fetchnumpy()
     times = _times(_column(rows, "t"))
     owners = np.asarray([str(name or "") for name in _column(rows, "s")], dtype=object)
     out: list[Series] = []
+    written = 0  # an empty cell is a gap, not a sample that was lost
     for index, (owner, metric) in enumerate(labels.values()):
         masked = np.ma.masked_invalid(np.ma.asarray(rows[f"c{index}"], dtype=np.float64))
         values = np.asarray(masked.filled(np.nan), dtype=np.float64)
+        written += int(np.sum(rows[f"n{index}"]))
         for row_owner in sorted(set(owners.tolist())):
             mine = owners == row_owner
             one = _ordered(row_owner or owner, metric, times[mine], values[mine])
             out += [one] if one else []
-    if not out:
-        raise SourceError(f"{path.name}: no readable times in {time} or no numbers beside it")
-    return out
+    return out, written - sum(one.times.size for one in out)
