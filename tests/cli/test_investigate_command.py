@@ -112,3 +112,24 @@ def test_changing_the_recording_changes_the_answer(run, tmp_path):
         calm = [",".join([*r.split(",")[:3], "1"]) for r in rows]
         table.write_text("\n".join([head, *calm]) + "\n")
     assert json.loads(run("investigate", tmp_path / "copy", "--json").stdout)["cause"]["abstained"]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_reader_who_leaves_ends_the_command_quietly_with_its_files_written(tmp_path, both):
+    out = tmp_path / "out"
+    command = f"{sys.executable} -m roundsman investigate {OUTAGE} --out {out}"
+    read, write = os.pipe()
+    os.close(read)  # nobody reads from the first byte on, as `| head -0`
+    done = subprocess.run(
+        ["bash", "-c", f"{command}{' 2>&1' if both else ''}"],
+        stdout=write,
+        stderr=None if both else subprocess.PIPE,
+        env=os.environ | {"ROUNDSMAN_HOME": str(tmp_path / "home")},
+        timeout=120,
+    )
+    os.close(write)
+    assert done.returncode == 0
+    assert {"report.json", "report.md", "report.html"} == set(os.listdir(out))
+    if not both:
+        assert b"Traceback" not in done.stderr
+        assert b"BrokenPipe" not in done.stderr

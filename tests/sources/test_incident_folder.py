@@ -205,3 +205,63 @@ def test_alerts_of_either_shape_give_time_and_service(tmp_path: Path) -> None:
     put(tmp_path, "alert.json", "[1]")
     with pytest.raises(SourceError, match="alert"):
         load_incident(tmp_path)
+
+
+def test_a_file_reached_by_two_ways_is_read_once(tmp_path: Path) -> None:
+    put(tmp_path, "metrics/m.csv", LONG)
+    put(tmp_path, "logs/api.log", "2026-01-01T10:00:00Z ERROR no\n")
+    put(tmp_path, "deploys.json", '[{"timestamp": "2026-01-01T09:00:00Z"}]')
+    (tmp_path / "context").symlink_to(".")
+    (tmp_path / "logs" / "current.log").symlink_to("api.log")
+    (tmp_path / "metrics" / "copy.csv").hardlink_to(tmp_path / "metrics" / "m.csv")
+    found = IncidentFolder(tmp_path)
+    assert len(found.series(ALWAYS)) == 1
+    assert len(list(found.lines(ALWAYS))) == 1
+    assert len(found.changes(ALWAYS)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("[1]", "its first entry is a number"),
+        ("[]", "an empty list"),
+        ("[null]", "its first entry is null"),
+        ("null", "got null"),
+        ("true", "got true or false"),
+        ('"x"', "got a text"),
+        ("3.5", "got a number"),
+    ],
+)
+def test_an_alert_of_the_wrong_shape_is_named_in_json_words(
+    tmp_path: Path, content: str, says: str
+) -> None:
+    put(tmp_path, "metrics.csv", LONG)
+    put(tmp_path, "alert.json", content)
+    with pytest.raises(SourceError) as caught:
+        load_incident(tmp_path)
+    assert says in str(caught.value)
+
+
+def test_an_alert_that_says_nothing_is_noted(tmp_path: Path) -> None:
+    put(tmp_path, "metrics.csv", LONG)
+    put(tmp_path, "alert.json", json.dumps({"blob": ["x" * 1000]}))
+    incident = load_incident(tmp_path)
+    assert incident.alert is None
+    assert "no time, service, name or summary" in incident.unseen[0]["why"]
+    put(tmp_path, "alert.json", json.dumps({"blob": "x" * (20 << 20)}))
+    assert "not read: 20 MB" in load_incident(tmp_path).unseen[0]["why"]
+    put(tmp_path, "alert.json", json.dumps({"alertname": "Slow", "startsAt": "yesterday"}))
+    incident = load_incident(tmp_path)
+    assert incident.alert is not None
+    assert "without a readable time" in incident.unseen[0]["why"]
+
+
+def test_a_window_that_cannot_be_is_shown_in_plain_times(tmp_path: Path) -> None:
+    put(tmp_path, "metrics.csv", LONG)
+    put(tmp_path, "incident.yaml", "window: {start: 2026-01-01T10:00:00Z, end: 2026-01-01}\n")
+    with pytest.raises(SourceError) as caught:
+        load_incident(tmp_path)
+    assert "start 2026-01-01T10:00:00Z and end 2026-01-01T00:00:00Z must" in str(caught.value)
+    put(tmp_path, "incident.yaml", "window: {start: soon}\n")
+    with pytest.raises(SourceError, match=r"start 'soon' and end \(missing\)"):
+        load_incident(tmp_path)

@@ -23,7 +23,23 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+class _ReaderLeft(Exception):
+    """The output's reader has seen enough, as in `... | head`. Click would make a failure of it."""
+
+
 class _Lazy(click.Group):
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            raise _ReaderLeft from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _ReaderLeft from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -60,6 +76,15 @@ def cli() -> None:
     """
 
 
+def _to_nowhere(*streams: Any) -> None:
+    with open(os.devnull, "wb") as nowhere:
+        for stream in streams:
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                os.dup2(nowhere.fileno(), stream.fileno())
+
+
 def main(args: list[str] | None = None) -> None:
     """Entry point: exit codes as documented, one line for every error of the user's."""
     try:
@@ -74,8 +99,10 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
+    except (_ReaderLeft, BrokenPipeError):
+        # what is left in the buffer goes nowhere, or the interpreter would complain of it on its
+        # way out
+        _to_nowhere(sys.stdout, sys.stderr)
         sys.exit(0)
     except Exception as error:
         if os.environ.get("ROUNDSMAN_DEBUG"):
@@ -83,4 +110,8 @@ def main(args: list[str] | None = None) -> None:
         text = f"bug: {type(error).__name__}: {error}; ROUNDSMAN_DEBUG=1 shows where"
         click.echo(text, err=True)
         sys.exit(1)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _to_nowhere(sys.stdout, sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)

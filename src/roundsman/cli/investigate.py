@@ -62,13 +62,11 @@ def watched(
     work: Callable[[Any], tuple[dict[str, Any], bool]],
 ) -> int:
     """Run `work` with progress on standard error; its report to standard output and `out`."""
-    from rich.console import Console
-
-    from roundsman.report import Progress, to_json, to_terminal, write_all
+    from roundsman.report import PipedConsole, Progress, to_json, to_terminal, write_all
 
     if out is not None:
         _check_writable(out)
-    progress = Progress(Console(stderr=True), _limits(policy))
+    progress = Progress(PipedConsole(stderr=True), _limits(policy))
     try:
         report, broken_off = work(_watcher(progress, policy))
     finally:
@@ -77,7 +75,7 @@ def watched(
     if as_json:
         click.echo(to_json(report))
     else:
-        to_terminal(report, Console())
+        to_terminal(report, PipedConsole())
     for file in written:
         click.echo(f"wrote {file}", err=True)
     if broken_off:

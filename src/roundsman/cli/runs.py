@@ -69,12 +69,11 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
         data = as_data(info) | {"journal": journal, "decisions": decided, "report": saved}
         _print_json(data)
     else:
-        from rich.console import Console
+        from roundsman.report import PipedConsole, to_terminal
+        from roundsman.report.text import plural
 
-        from roundsman.report import to_terminal
-
-        to_terminal(saved or interim_report(info, records), Console())
-        click.echo(f"status {info.status}, {len(records)} records in the journal")
+        to_terminal(saved or interim_report(info, records), PipedConsole())
+        click.echo(f"status {info.status}, {plural(len(records), 'record')} in the journal")
     if damage is not None:
         raise damage
 

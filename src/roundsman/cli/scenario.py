@@ -42,6 +42,7 @@ def run(name: str, policy_name: str, tokens_per_call: int, as_json: bool) -> Non
     from roundsman.investigate.scenarios import run_scenario
     from roundsman.ledger import open_store
     from roundsman.policy import load_policy
+    from roundsman.report.text import plural
 
     policy = load_policy(policy_name)
     report = asyncio.run(run_scenario(name, policy, open_store(), tokens_per_call))
@@ -52,8 +53,9 @@ def run(name: str, policy_name: str, tokens_per_call: int, as_json: bool) -> Non
     click.echo(f"{name} under {report['policy']['name']}: stopped by {stop['reason']}")
     click.echo(f"  {stop['detail']}")
     click.echo(
-        f"  {report['rounds']} rounds, {usage['steps']} steps, {usage['actions']} actions, "
-        f"{usage['tokens']:,} tokens, {len(report['findings'])} findings"
+        f"  {plural(report['rounds'], 'round')}, {plural(usage['steps'], 'step')}, "
+        f"{plural(usage['actions'], 'action')}, {plural(usage['tokens'], 'token')}, "
+        f"{plural(len(report['findings']), 'finding')}"
     )
     for row in report["refused"]:
         click.echo(f"  refused {row['tool']} x{row['count']}: {row['reason']}")

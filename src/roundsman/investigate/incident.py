@@ -13,13 +13,18 @@ import yaml
 
 from roundsman.analysis import LogSummary, summarise
 from roundsman.errors import SourceError
-from roundsman.sources import IncidentFolder, LogLine, Window
+from roundsman.sources import IncidentFolder, LogLine, Unseen, Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.times import iso, parse_time
 
 _BEFORE_ALERT, _AFTER_ALERT = 45 * 60.0, 15 * 60.0
 _LONGEST = 60 * 60.0
 _EXCERPTS = 6
+_LARGEST_ALERT = 16 * 1024 * 1024
+_JSON_NAMES: dict[type, str] = {
+    type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text",
+    list: "a list",
+}  # fmt: skip
 _DEFAULT = "What went wrong in this window, since when, and what caused it?"
 
 
@@ -100,15 +105,24 @@ def _first(record: dict[str, Any], *names: str) -> Any:
 
 
 def read_alert(path: Path) -> Alert:
-    """An alert from Alertmanager's webhook or a flat JSON object; SourceError names the file."""
+    """An alert from Alertmanager's webhook, a flat JSON object or a list whose first entry is one.
+
+    SourceError names the file.
+    """
     try:
         record = json.loads(path.read_bytes().decode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path.name}: not a JSON alert: {error}") from None
     if isinstance(record, list):
-        record = record[0] if record else {}
+        if not record:
+            raise SourceError(f"{path.name}: an empty list; expected an alert, or remove the file")
+        if not isinstance(record[0], dict):
+            what = _JSON_NAMES.get(type(record[0]), "a list")
+            raise SourceError(f"{path.name}: expected a list of alerts, its first entry is {what}")
+        record = record[0]
     if not isinstance(record, dict):
-        raise SourceError(f"{path.name}: expected a JSON object, got {type(record).__name__}")
+        what = _JSON_NAMES.get(type(record), "something else")
+        raise SourceError(f"{path.name}: expected a JSON object or a list of them, got {what}")
     inner = record.get("alerts")
     if isinstance(inner, list) and inner and isinstance(inner[0], dict):
         record = {**record, **inner[0]}
@@ -125,6 +139,23 @@ def read_alert(path: Path) -> Alert:
     )
 
 
+def _alert_of(path: Path, folder: IncidentFolder) -> Alert | None:
+    """The alert, and a note on the folder when it says less than an alert should."""
+    name = str(path.relative_to(folder.path))
+    size = path.stat().st_size
+    if size > _LARGEST_ALERT:
+        why = f"not read: {size >> 20} MB, an alert has at most {_LARGEST_ALERT >> 20}"
+        folder.note(Unseen(name, why))
+        return None
+    alert = read_alert(path)
+    if (alert.at, alert.service, alert.name, alert.summary) == (None, "", "alert", ""):
+        folder.note(Unseen(name, "JSON, but no time, service, name or summary of an alert in it"))
+        return None
+    if alert.at is None:
+        folder.note(Unseen(name, "an alert without a readable time (startsAt, timestamp)"))
+    return alert
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_bytes().decode("utf-8", "replace"))
@@ -139,6 +170,12 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
+def _as_written(value: Any, at: float | None) -> str:
+    if at is not None:
+        return iso(at)
+    return "(missing)" if value is None else repr(str(value))
+
+
 def _given_window(spec: Any, name: str) -> Window | None:
     if spec is None:
         return None
@@ -147,8 +184,9 @@ def _given_window(spec: Any, name: str) -> Window | None:
     start, end = parse_time(spec.get("start")), parse_time(spec.get("end"))
     if start is None or end is None or start >= end:
         raise SourceError(
-            f"{name}: window start {spec.get('start')!r} and end {spec.get('end')!r} must be "
-            "times, start before end, as 2026-01-31T10:00:00Z"
+            f"{name}: window start {_as_written(spec.get('start'), start)} and end "
+            f"{_as_written(spec.get('end'), end)} must be times, start before end, as "
+            "2026-01-31T10:00:00Z"
         )
     return Window(start, end)
 
@@ -186,7 +224,7 @@ def load_incident(path: str | Path, question: str | None = None) -> Incident:
     alert_file = next(
         (p for d in (root, root / "context") if (p := d / "alert.json").is_file()), None
     )
-    alert = read_alert(alert_file) if alert_file else None
+    alert = _alert_of(alert_file, folder) if alert_file else None
     asked = question or spec.get("question")
     if not asked and alert:
         who = f" on {alert.service}" if alert.service else ""

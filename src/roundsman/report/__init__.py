@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from roundsman.report.console import PipedConsole
     from roundsman.report.html import to_html
     from roundsman.report.markdown import to_markdown
     from roundsman.report.progress import Progress
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from roundsman.report.write import to_json, write_all
 
 _HOME = {
+    "PipedConsole": "console",
     "Progress": "progress",
     "clean": "text",
     "to_html": "html",
@@ -28,7 +30,16 @@ _HOME = {
     "write_all": "write",
 }
 
-__all__ = ["Progress", "clean", "to_html", "to_json", "to_markdown", "to_terminal", "write_all"]
+__all__ = [
+    "PipedConsole",
+    "Progress",
+    "clean",
+    "to_html",
+    "to_json",
+    "to_markdown",
+    "to_terminal",
+    "write_all",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +60,7 @@ class IncidentFolder:
         self._changes: list[Change] = []
         self._errors: list[str] = []
         self._extent: Window | None = None
+        self._taken: set[tuple[int, int]] = set()
         for root in (path, path / "context"):
             self._load_metrics(root)
             self._load_changes(root)
@@ -136,12 +138,24 @@ class IncidentFolder:
         self._errors.append(f"{file.parent.name}/{error}")
         self.note(Unseen(str(file.relative_to(self.path)), str(error)))
 
+    def _take(self, file: Path) -> bool:
+        """Whether this is a file nobody has taken yet: a link to one is the same file."""
+        try:
+            found = file.stat()
+        except OSError:
+            return False
+        key = (found.st_dev, found.st_ino)
+        if not stat.S_ISREG(found.st_mode) or key in self._taken:
+            return False
+        self._taken.add(key)
+        return True
+
     def _load_metrics(self, root: Path) -> None:
         files = [root / "metrics.csv", root / "metrics.csv.gz", root / "metrics.parquet"]
         if (root / "metrics").is_dir():
             files += sorted((root / "metrics").rglob("*"))
         for file in files:
-            if not file.is_file() or not file.name.lower().endswith(_METRIC_ENDINGS):
+            if not file.name.lower().endswith(_METRIC_ENDINGS) or not self._take(file):
                 continue
             try:
                 self._series += read_metric_file(file, self.note)
@@ -152,7 +166,7 @@ class IncidentFolder:
         for stem, kind in _CHANGES.items():
             for ending in (".json", ".ndjson", ".jsonl"):
                 file = root / f"{stem}{ending}"
-                if not file.is_file():
+                if not self._take(file):
                     continue
                 try:
                     found, undated = read_change_file(file, kind)
@@ -177,7 +191,7 @@ class IncidentFolder:
             inner = sorted((root / "logs").rglob("*")) if (root / "logs").is_dir() else []
             loose = sorted(set(root.glob("*.log*")) - set(top)) if root.is_dir() else []
             for file in [*top, *loose, *inner]:
-                if not file.is_file():
+                if not self._take(file):
                     continue
                 if not _is_log(file):
                     self.note(Unseen(str(file.relative_to(self.path)), "not a known log format"))

@@ -20,11 +20,11 @@ def assert_refused(run: Any, tool: str, times: int | None = None) -> None:
     """
     refused = _refused(run)
     count = refused[tool]
-    listed = ", ".join(f"{n} ({c} times)" for n, c in sorted(refused.items())) or "nothing"
+    listed = ", ".join(f"{n} ({_times(c)})" for n, c in sorted(refused.items())) or "nothing"
     if times is None:
         assert count > 0, f"{tool} was not refused; refused: {listed}"
     else:
-        assert count == times, f"{tool} was refused {count} times, not {times}; refused: {listed}"
+        assert count == times, f"{tool} was refused {_times(count)}, not {times}; refused: {listed}"
 
 
 def _refused(run: Any) -> Counter[str]:
@@ -39,3 +39,7 @@ def _refused(run: Any) -> Counter[str]:
         if record.kind == "ruled" and body["applied"] and action:
             counts[body["subject"]] += body["verdict"] in ("refuse", "ask", "cut", "stop")
     return +counts
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -43,7 +43,8 @@ class AcceptDone:
         if self.mode == "with_findings" and event.held == 0:
             why = "said done without holding a finding; not believed"
             return Verdict(Kind.REFUSE, self.name, self.layer, why)
-        why = f"said done in round {event.index} with {event.held} findings"
+        held = f"{event.held} finding" + "s" * (event.held != 1)
+        why = f"said done in round {event.index} with {held}"
         return Verdict(Kind.STOP, self.name, self.layer, why, "done")
 
 
@@ -61,7 +62,8 @@ class IdleRounds:
         idle = 0 if event.new else account.idle + 1
         if idle < self.limit:
             return None
-        why = f"no new finding in {idle} rounds in a row"
+        rounds = "1 round" if idle == 1 else f"{idle} rounds in a row"
+        why = f"no new finding in {rounds}"
         return Verdict(Kind.STOP, self.name, self.layer, why, "no_progress", None, _n(self.limit))
 
 
