@@ -8,6 +8,7 @@ import pytest
 
 from roundsman.guard import Account, Kind, Verdict, apply, decide, rules_for
 from roundsman.guard import events as ev
+from roundsman.guard.account import LoopState
 from roundsman.policy import RULE_NAMES, Policy, load_policy
 
 TOOLS = {
@@ -19,6 +20,11 @@ TOOLS = {
 def said(account: Account, event: ev.Event, policy: Policy | str = "baseline") -> Verdict:
     loaded = policy if isinstance(policy, Policy) else load_policy(policy)
     return decide(rules_for(loaded.with_tools(TOOLS)), account, event).verdict
+
+
+def standing(**loop: int) -> Account:
+    """An account whose (only) loop stands so."""
+    return Account(loops={"": LoopState(**loop)})
 
 
 def test_policy_and_guard_know_the_same_rules() -> None:
@@ -52,8 +58,8 @@ def test_most_rounds() -> None:
 
 def test_idle_rounds() -> None:
     assert said(Account(), ev.RoundEnds(new=0)).kind is Kind.ALLOW
-    assert said(Account(idle=1), ev.RoundEnds(new=1, held=1)).kind is Kind.ALLOW
-    assert said(Account(idle=1), ev.RoundEnds(new=0)).stop == "no_progress"
+    assert said(standing(idle=1), ev.RoundEnds(new=1, held=1)).kind is Kind.ALLOW
+    assert said(standing(idle=1), ev.RoundEnds(new=0)).stop == "no_progress"
 
 
 def test_done_needs_a_finding() -> None:
@@ -62,7 +68,7 @@ def test_done_needs_a_finding() -> None:
 
 
 def test_done_is_looked_at_before_idle() -> None:
-    verdict = said(Account(idle=1, held=2), ev.RoundEnds(done=True, new=0, held=2))
+    verdict = said(standing(idle=1, held=2), ev.RoundEnds(done=True, new=0, held=2))
     assert (verdict.kind, verdict.stop) == (Kind.STOP, "done")
 
 
@@ -73,7 +79,7 @@ def test_rounds_are_looked_at_before_tokens() -> None:
 def test_an_unreadable_answer_is_on_record_and_idle() -> None:
     event = ev.RoundEnds(index=1, readable=False, at=1.0)
     assert said(Account(), event).rule == "readable_answer"
-    assert apply(Account(), event).idle == 1
+    assert apply(Account(), event).loop("").idle == 1
 
 
 @pytest.mark.parametrize("spent", [29_999, 30_000])
@@ -94,8 +100,8 @@ def test_reserving_counts_what_is_in_flight() -> None:
 
 
 def test_round_steps() -> None:
-    assert said(Account(rounds=1, round_steps=7), ev.StepBegins()).kind is Kind.ALLOW
-    verdict = said(Account(rounds=1, round_steps=8), ev.StepBegins())
+    assert said(standing(rounds=1, steps=7), ev.StepBegins()).kind is Kind.ALLOW
+    verdict = said(standing(rounds=1, steps=8), ev.StepBegins())
     assert (verdict.kind, verdict.rule) == (Kind.CUT, "round_steps")
 
 

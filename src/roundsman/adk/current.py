@@ -16,6 +16,8 @@ _RUN: ContextVar[LiveRun | None] = ContextVar("roundsman_run", default=None)
 _ACTION: ContextVar[str] = ContextVar("roundsman_action", default="")
 _CHAIN: ContextVar[tuple[str, ...]] = ContextVar("roundsman_chain", default=())
 
+_LOOP: ContextVar[str] = ContextVar("roundsman_loop", default="")
+
 
 def current_run() -> LiveRun | None:
     """The run whose code this is, or None outside of runs."""
@@ -31,6 +33,21 @@ def current_action_id() -> str:
 def current_chain() -> tuple[str, ...]:
     """Agents whose tools are running around this code, outermost first."""
     return _CHAIN.get()
+
+
+def current_loop() -> str:
+    """Path of the loop in whose round this code runs, empty outside of rounds."""
+    return _LOOP.get()
+
+
+@contextmanager
+def looping(path: str) -> Iterator[None]:
+    """Bind the loop whose rounds run inside."""
+    token = _LOOP.set(path)
+    try:
+        yield
+    finally:
+        _LOOP.reset(token)
 
 
 @contextmanager

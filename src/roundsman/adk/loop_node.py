@@ -14,7 +14,7 @@ from typing import Any
 from google.adk.agents.context import Context
 from google.adk.workflow import NodeTimeoutError, node
 
-from roundsman.adk.current import bound, current_run
+from roundsman.adk.current import bound, current_run, looping
 from roundsman.errors import RefusedToStart
 from roundsman.guard import Kind
 from roundsman.guard.events import ActionEnds, Event, RoundBegins, RoundEnds
@@ -40,7 +40,8 @@ def loop_until_done(
         A node whose output is `{"findings": [...], "unsupported": [...], "rounds": int,
         "stop": {...}}`. Put it in a `Workflow` and give the app to `guarded`.
     """
-    agent.timeout = policy.round.timeout
+    enforced = policy.rules.get("round_timeout", "enforce") == "enforce"
+    agent.timeout = policy.round.timeout if enforced else None
 
     @node(name=name, rerun_on_resume=True)
     async def investigate(ctx: Context, node_input: Any) -> Any:
@@ -49,7 +50,7 @@ def loop_until_done(
             raise RefusedToStart(
                 f"{name} has no account: give its app to roundsman.guarded(app, policy) first"
             )
-        with bound(run):
+        with bound(run), looping(ctx.node_path):
             return await _rounds(ctx, run, agent, policy, _question(node_input), prompt)
 
     investigate.__dict__["roundsman_agent"] = agent
@@ -61,13 +62,15 @@ async def _rounds(
 ) -> dict[str, Any]:
     held = Held(policy.loop.progress)
     results = _Results(run)
-    index = _skip_finished(run.history, held)
+    loop = ctx.node_path
+    index = _skip_finished(run.history, loop, held)
     while True:
         index += 1
-        if run.history is None or run.history.open_round != index:
-            verdict, _ = run.propose(RoundBegins(index=index))
+        if run.history is None or run.history.open_rounds.get(loop) != index:
+            verdict, _ = run.propose(RoundBegins(index=index, loop=loop))
             if verdict.kind > Kind.AMEND:
-                run.stop(verdict.stop or "aborted", verdict.reason, verdict.rule, verdict.layer)
+                if verdict.kind is not Kind.STOP:
+                    run.stop("aborted", verdict.reason, verdict.rule, verdict.layer)
                 break
         run.counted.clear()  # a round's history is its own, also when it is run again
         run_id = f"round-{index}"
@@ -75,29 +78,30 @@ async def _rounds(
         _prune(ctx, agent.name, run_id)
         if run.account.stopped is not None:
             held.take(answer.claims, index, results.texts)
-            run.write(_ended(index, 0, held, answer, timed_out))
+            run.write(_ended(loop, index, 0, held, answer, timed_out))
             break
         new = held.take(answer.claims, index, results.texts)
-        verdict = run.settle(_ended(index, new, held, answer, timed_out), durable=True)
+        verdict = run.settle(_ended(loop, index, new, held, answer, timed_out), durable=True)
         if verdict.kind is Kind.STOP:
             break
-    stopped = run.account.stopped
+    stopped = run.account.stopped or run.account.loop(loop).ended
     stop = {} if stopped is None else {"reason": stopped.reason, "detail": stopped.detail}
     return {
         "findings": [f.to_json() for f in held.held],
         "unsupported": [f.to_json() for f in held.unsupported],
-        "rounds": run.account.rounds,
+        "rounds": run.account.loop(loop).rounds,
         "stop": stop,
     }
 
 
-def _skip_finished(history: History | None, held: Held) -> int:
+def _skip_finished(history: History | None, loop: str, held: Held) -> int:
     """Take finished rounds from the journal; returns how many there are."""
     if history is None:
         return 0
-    for ended in history.finished:
+    finished = history.finished.get(loop, [])
+    for ended in finished:
         held.take(read_answer(dict(ended.answer)).claims, ended.index, history.results)
-    return len(history.finished)
+    return len(finished)
 
 
 async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, bool]:
@@ -115,8 +119,11 @@ async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, 
     return (UNREADABLE if output is None else read_answer(output)), False
 
 
-def _ended(index: int, new: int, held: Held, answer: Answer, timed_out: bool) -> RoundEnds:
+def _ended(
+    loop: str, index: int, new: int, held: Held, answer: Answer, timed_out: bool
+) -> RoundEnds:
     return RoundEnds(
+        loop=loop,
         index=index,
         new=new,
         held=len(held.held),

@@ -17,7 +17,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from roundsman.adk.current import current_run
+from roundsman.adk.current import current_loop, current_run
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import cost, measure_prompt, reported
 from roundsman.guard import Kind, Verdict
@@ -127,13 +127,14 @@ def _proposal(
     run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest, ticket: Ticket | None
 ) -> StepBegins:
     name = request.model or model.model
-    history = f"{agent}\x00{ticket.branch}" if ticket else ""
+    history = f"{agent}\x00{ticket.branch}\x00{current_loop()}" if ticket else ""
     prompt, request_print = measure_prompt(request, run.counted, history)
     lookup = PRICES.get(run.account.policy)
     most = request.config.max_output_tokens if request.config else None
     prices = lookup(name) if lookup else None
     return StepBegins(
         id=run.next_step_id(),
+        loop=current_loop(),
         agent=agent,
         model=name,
         request=request_print,
@@ -218,7 +219,7 @@ class _Settler:
 def _instead(run: LiveRun, verdict: Verdict, ticket: Ticket | None) -> LlmResponse:
     """What the agent gets in place of the model's reply: an empty answer for Cut, an error without
     content for Stop. Outside of rounds there is nothing to cut, so the run stops."""
-    if verdict.kind is Kind.CUT and run.account.rounds:
+    if verdict.kind is Kind.CUT and current_loop():
         text = empty_answer(getattr(ticket.node, "output_schema", None) if ticket else None)
         if text is not None:
             content = types.Content(role="model", parts=[types.Part(text=text)])

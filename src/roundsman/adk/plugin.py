@@ -13,7 +13,13 @@ from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
 from roundsman.adk.cancelled import CancelWatch
-from roundsman.adk.current import bound, current_action_id, current_chain, current_run
+from roundsman.adk.current import (
+    bound,
+    current_action_id,
+    current_chain,
+    current_loop,
+    current_run,
+)
 from roundsman.adk.model import guard_model
 from roundsman.adk.scheduler import RULE, NotRun, Scheduler
 from roundsman.adk.tickets import TICKETS, Ticket
@@ -94,7 +100,7 @@ class GuardPlugin(BasePlugin):
         self._nested.discard(invocation)
         if run is None or nested:
             return
-        stopped = run.account.stopped
+        stopped = run.account.ending
         if stopped is not None:
             run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
         else:
@@ -139,6 +145,7 @@ class GuardPlugin(BasePlugin):
             return self._out_of_turn(run, tool.name, action_id, undecided, agent, call)
         proposal = ActionBegins(
             id=action_id,
+            loop=current_loop(),
             tool=tool.name,
             args=dict(tool_args),
             agent=agent,

@@ -35,6 +35,24 @@ class Stopped:
 
 
 @dataclass(frozen=True)
+class LoopState:
+    """How one loop stands: `steps` of its present round, `cut` when an action of it was cut (it
+    takes no further step), `said_cut` why the round was cut, `ended` how the loop ended."""
+
+    rounds: int = 0
+    idle: int = 0
+    held: int = 0
+    steps: int = 0
+    said_cut: str = ""
+    cut: Stopped | None = None
+    ended: Stopped | None = None
+
+
+LOOP_ENDS = frozenset({"done", "no_progress", "max_rounds"})
+"""Stop reasons that end a loop and leave the rest of the run alone."""
+
+
+@dataclass(frozen=True)
 class Account:
     """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
     is in `reserved` ({step id: (tokens, dollars)}). `cut` is set when an action was cut: the round
@@ -44,16 +62,12 @@ class Account:
     run_id: str = ""
     policy: str = ""
     rounds: int = 0
-    idle: int = 0
-    held: int = 0
+    loops: Mapping[str, LoopState] = field(default_factory=dict)
     steps: int = 0
     actions: int = 0
     tokens: int = 0
     tokens_estimated: int = 0
     usd: float = 0.0
-    round_steps: int = 0
-    round_cut: str = ""
-    cut: Stopped | None = None
     replans: int = 0
     active: float = 0.0
     last_at: float | None = None
@@ -63,7 +77,17 @@ class Account:
     shares: Mapping[str, Share] = field(default_factory=dict)
     stuck: Memory = field(default_factory=Memory)
     stopped: Stopped | None = None
+    loop_ended: Stopped | None = None
     ended: bool = False
+
+    def loop(self, path: str) -> LoopState:
+        """State of the loop at this path; a fresh one when nothing happened there yet."""
+        return self.loops.get(path, _NEW_LOOP)
+
+    @property
+    def ending(self) -> Stopped | None:
+        """Why the run ends: it was stopped, or else how the loop that ended last did."""
+        return self.stopped or self.loop_ended
 
     @property
     def reserved_tokens(self) -> int:
@@ -74,6 +98,13 @@ class Account:
     def reserved_usd(self) -> float:
         """Dollars promised to calls in flight."""
         return sum(u for _, u in self.reserved.values())
+
+
+_NEW_LOOP = LoopState()
+
+
+def _in_loop(a: Account, path: str, **changes: Any) -> dict[str, LoopState]:
+    return {**a.loops, path: evolve(a.loop(path), **changes)}
 
 
 def _with(mapping: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
@@ -108,11 +139,13 @@ def _run_ends(a: Account, e: ev.RunEnds) -> Account:
 
 
 def _round_begins(a: Account, e: ev.RoundBegins) -> Account:
-    return evolve(a, rounds=e.index, round_steps=0, round_cut="", cut=None)
+    loops = _in_loop(a, e.loop, rounds=e.index, steps=0, said_cut="", cut=None)
+    return evolve(a, rounds=a.rounds + 1, loops=loops)
 
 
 def _round_ends(a: Account, e: ev.RoundEnds) -> Account:
-    return evolve(a, idle=0 if e.new else a.idle + 1, held=e.held)
+    idle = 0 if e.new else a.loop(e.loop).idle + 1
+    return evolve(a, loops=_in_loop(a, e.loop, idle=idle, held=e.held))
 
 
 def _step_begins(a: Account, e: ev.StepBegins) -> Account:
@@ -120,7 +153,7 @@ def _step_begins(a: Account, e: ev.StepBegins) -> Account:
     return evolve(
         a,
         steps=a.steps + 1,
-        round_steps=a.round_steps + 1,
+        loops=_in_loop(a, e.loop, steps=a.loop(e.loop).steps + 1) if e.loop else a.loops,
         reserved=_with(a.reserved, e.id, (e.reserved_tokens, e.reserved_usd)),
         shares=_with(a.shares, e.agent, evolve(share, steps=share.steps + 1)),
     )
@@ -160,11 +193,16 @@ def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
 def _ruled(a: Account, e: ev.Ruled) -> Account:
     if not e.applied:
         return a
+    if e.verdict == "stop" and e.layer == "loop" and e.stop in LOOP_ENDS:
+        how = Stopped(e.stop, e.rule, e.layer, e.reason)
+        return evolve(a, loops=_in_loop(a, e.loop, ended=how), loop_ended=how)
     if e.verdict == "stop" and a.stopped is None:
         return evolve(a, stopped=Stopped(e.stop, e.rule, e.layer, e.reason))
     if e.verdict == "cut":
-        cut = Stopped(e.stop, e.rule, e.layer, e.reason) if e.layer == "tool" else a.cut
-        return evolve(a, round_cut=e.reason, cut=cut)
+        cut = a.loop(e.loop).cut
+        if e.layer == "tool":
+            cut = Stopped(e.stop, e.rule, e.layer, e.reason)
+        return evolve(a, loops=_in_loop(a, e.loop, said_cut=e.reason, cut=cut))
     return a
 
 

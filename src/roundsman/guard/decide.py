@@ -53,9 +53,11 @@ def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgem
         s = account.stopped
         v = Verdict(Kind.STOP, s.rule, s.layer, s.detail or "the run was stopped", s.reason)
         return Judgement(v)
-    if account.cut is not None and event.kind == ev.StepBegins.kind:
+    if isinstance(event, ev.RoundBegins) and (ended := account.loop(event.loop).ended) is not None:
+        v = Verdict(Kind.STOP, ended.rule, ended.layer, ended.detail, ended.reason)
+        return Judgement(v)
+    if isinstance(event, ev.StepBegins) and (c := account.loop(event.loop).cut) is not None:
         # the model was told to answer; asking it once more is how a cut would never end anything
-        c = account.cut
         return Judgement(Verdict(Kind.CUT, c.rule, c.layer, c.detail, c.reason))
     verdict, said, current = _pass(rules, account, event)
     if current is not event and verdict.kind <= Kind.AMEND:
@@ -71,7 +73,10 @@ def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgem
             event=current,
             changes=tuple(c for v in amends for c in v.changes),
         )
-    return Judgement(verdict, tuple(said))
+    # one reason stops: of two that would, the first is applied and the other only recorded
+    return Judgement(
+        verdict, tuple((v, on and (v.kind < Kind.STOP or v is verdict)) for v, on in said)
+    )
 
 
 def _pass(

@@ -64,10 +64,12 @@ class RunEnds(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundBegins(Event):
-    """The outer loop is about to begin round `index` (from 1)."""
+    """The outer loop is about to begin round `index` (from 1). `loop` is the path of the loop's
+    node: an app may have several."""
 
     kind: ClassVar[str] = "round_begins"
     index: int = 1
+    loop: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,7 @@ class RoundEnds(Event):
 
     kind: ClassVar[str] = "round_ends"
     index: int = 1
+    loop: str = ""
     new: int = 0
     held: int = 0
     done: bool = False
@@ -88,10 +91,12 @@ class RoundEnds(Event):
 class StepBegins(Event):
     """A model call is about to run. Tokens: estimate of the prompt, most output asked for
     (None: no limit asked), and what is reserved. `usd` is the reservation in dollars; `prices`
-    are dollars per million tokens (input, output), None when unknown."""
+    are dollars per million tokens (input, output), None when unknown. `loop` is the loop whose
+    round it belongs to, empty outside of rounds."""
 
     kind: ClassVar[str] = "step_begins"
     id: str = ""
+    loop: str = ""
     agent: str = ""
     model: str = ""
     request: str = ""
@@ -127,6 +132,7 @@ class ActionBegins(Event):
 
     kind: ClassVar[str] = "action_begins"
     id: str = ""
+    loop: str = ""
     tool: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
@@ -215,6 +221,7 @@ class Ruled(Event):
     subject_id: str = ""
     agent: str = ""
     call: str = ""
+    loop: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     changes: tuple[Mapping[str, Any], ...] = ()
     applied: bool = True

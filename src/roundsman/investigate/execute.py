@@ -47,7 +47,7 @@ async def execute(
         raise
     except Exception as error:
         run.end("failed", layer="model", detail=f"{type(error).__name__}: {error}"[:500])
-    stopped = run.account.stopped
+    stopped = run.account.ending
     if stopped is None:
         run.end("failed", detail="the engine ended the run without an answer")
     else:

@@ -37,6 +37,7 @@ class Past:
 
     id: str
     key: tuple[str, str]
+    loop: str = ""
     begins: StepBegins | ActionBegins | None = None
     ends: StepEnds | ActionEnds | None = None
     ruled: list[Ruled] = field(default_factory=list)
@@ -117,22 +118,24 @@ class Replay:
 
 
 class History:
-    """A journal read for resuming: `finished` rounds, `results` of every action as text, and the
-    `replay` of what came after them."""
+    """A journal read for resuming: `finished` rounds of each loop by its path, the round each was
+    in (`open_rounds`), `results` of every action as text, and the `replay` of what belongs to no
+    finished round."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        self.finished: list[RoundEnds] = []
+        self.finished: dict[str, list[RoundEnds]] = {}
         self.results: dict[str, str] = {}
-        self.open_round: int | None = None
+        self.open_rounds: dict[str, int] = {}
         pasts: dict[str, Past] = {}
         self.unknown: list[ActionBegins] = []
         for record in records:
             event = from_body(record.kind, record.at, record.body)
             if isinstance(event, RoundBegins):
-                self.open_round, pasts = event.index, {}
+                self.open_rounds[event.loop] = event.index
             elif isinstance(event, RoundEnds):
-                self.finished.append(event)
-                self.open_round, pasts = None, {}
+                self.finished.setdefault(event.loop, []).append(event)
+                self.open_rounds.pop(event.loop, None)
+                pasts = {name: past for name, past in pasts.items() if past.loop != event.loop}
             else:
                 _enter(pasts, event)
             if isinstance(event, ActionEnds):
@@ -152,9 +155,9 @@ class History:
 
 def _enter(pasts: dict[str, Past], event: Event) -> None:
     if isinstance(event, StepBegins):
-        _past(pasts, event.id, (event.agent, event.request)).begins = event
+        _past(pasts, event.id, (event.agent, event.request), event.loop).begins = event
     elif isinstance(event, ActionBegins):
-        _past(pasts, event.id, (event.agent, event.call)).begins = event
+        _past(pasts, event.id, (event.agent, event.call), event.loop).begins = event
     elif isinstance(event, StepEnds | ActionEnds):
         if event.id in pasts and pasts[event.id].ends is None:
             pasts[event.id].ends = event
@@ -162,8 +165,9 @@ def _enter(pasts: dict[str, Past], event: Event) -> None:
         if event.id in pasts:
             pasts[event.id].settled = event
     elif isinstance(event, Ruled) and event.subject_id and event.agent:
-        _past(pasts, event.subject_id, (event.agent, event.call)).ruled.append(event)
+        key = (event.agent, event.call)
+        _past(pasts, event.subject_id, key, event.loop).ruled.append(event)
 
 
-def _past(pasts: dict[str, Past], name: str, key: tuple[str, str]) -> Past:
-    return pasts.setdefault(name, Past(name, key))
+def _past(pasts: dict[str, Past], name: str, key: tuple[str, str], loop: str) -> Past:
+    return pasts.setdefault(name, Past(name, key, loop))

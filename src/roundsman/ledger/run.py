@@ -251,6 +251,7 @@ class LiveRun:
                     subject=getattr(event, "tool", "") or event.kind,
                     subject_id=getattr(event, "id", ""),
                     agent=getattr(event, "agent", ""),
+                    loop=getattr(event, "loop", ""),
                     call=getattr(event, "call", "") or getattr(event, "request", ""),
                     numbers=verdict.numbers,
                     changes=verdict.changes,

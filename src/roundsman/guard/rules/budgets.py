@@ -136,9 +136,11 @@ class RoundSteps:
     watches: ClassVar[frozenset[str]] = frozenset({StepBegins.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        if account.rounds == 0 or account.round_steps < self.limit:
+        assert isinstance(event, StepBegins)
+        loop = account.loop(event.loop)
+        if loop.rounds == 0 or loop.steps < self.limit:
             return None
-        why = f"{account.round_steps} of {self.limit} model calls of the round used"
+        why = f"{loop.steps} of {self.limit} model calls of the round used"
         return Verdict(Kind.CUT, self.name, self.layer, why, "steps", None, {"limit": self.limit})
 
 

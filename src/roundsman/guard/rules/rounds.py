@@ -23,7 +23,7 @@ class MaxRounds:
         assert isinstance(event, RoundBegins)
         if event.index <= self.limit:
             return None
-        why = f"{account.rounds} of {self.limit} rounds done"
+        why = f"{account.loop(event.loop).rounds} of {self.limit} rounds done"
         return Verdict(Kind.STOP, self.name, self.layer, why, "max_rounds", None, _n(self.limit))
 
 
@@ -59,7 +59,7 @@ class IdleRounds:
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
         assert isinstance(event, RoundEnds)
-        idle = 0 if event.new else account.idle + 1
+        idle = 0 if event.new else account.loop(event.loop).idle + 1
         if idle < self.limit:
             return None
         rounds = "1 round" if idle == 1 else f"{idle} rounds in a row"
@@ -77,7 +77,7 @@ class ReadableAnswer:
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
         assert isinstance(event, RoundEnds)
-        if event.readable or event.timed_out or account.round_cut:
+        if event.readable or event.timed_out or account.loop(event.loop).said_cut:
             return None
         why = f"round {event.index} gave an answer that could not be read; it adds nothing"
         return Verdict(Kind.REFUSE, self.name, self.layer, why)
