@@ -31,7 +31,14 @@ class UsageError(RoundsmanError):
 
 
 class PolicyError(UsageError):
-    """A policy that cannot be accepted; the message starts with file and line when there is one."""
+    """A policy that cannot be accepted; the message starts with file and line when there is one.
+
+    The message is the first error and how many more there are; `errors` holds them all.
+    """
+
+    def __init__(self, message: str, errors: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.errors = errors or (message,)
 
 
 class SourceError(UsageError):

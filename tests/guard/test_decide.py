@@ -10,9 +10,9 @@ import pytest
 from roundsman.guard import Account, Kind, Placed, Verdict, decide
 from roundsman.guard import events as ev
 from roundsman.guard.account import Stopped
-from roundsman.guard.rules.tools import Bound, Clamp
+from roundsman.guard.rules.arguments import Bound, Clamp
 
-ACTION = ev.ActionBegins(at=1.0, id="a1", tool="dig", args={"depth": 90})
+ACTION = ev.ActionBegins(at=1.0, id="a1", tool="dig", effect="read", args={"depth": 90})
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,8 @@ def test_allowlist_names_what_is_allowed() -> None:
 
 
 def test_window_is_lowered() -> None:
-    verdict = said(Account(), ev.ActionBegins(tool="read_sensor", args={"minutes": 240}))
+    event = ev.ActionBegins(tool="read_sensor", effect="read", args={"minutes": 240})
+    verdict = said(Account(), event)
     assert isinstance(verdict.event, ev.ActionBegins)
     assert verdict.event.args == {"minutes": 60}
 

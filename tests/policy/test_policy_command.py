@@ -45,6 +45,30 @@ def test_a_bad_file_raises_the_policy_error() -> None:
     assert result.exception.exit_code == 2
 
 
+BAD = "preset: strict\nrun: {tokens: 0}\nplan: {max_replan: 1}\n"
+
+
+def test_check_as_json_of_a_bad_file_is_json_with_all_errors(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(BAD)
+    result = CliRunner().invoke(policy, ["check", str(file), "--json"])
+    assert result.exit_code == 2
+    data = json.loads(result.output)
+    assert data["ok"] is False
+    assert len(data["errors"]) == 3
+    assert data["errors"][0].endswith("unknown key 'preset'; did you mean 'extends'?")
+
+
+def test_all_errors_are_printed_a_line_each(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(BAD)
+    command = [sys.executable, "-m", "roundsman", "policy", "check", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert [line.startswith(f"error: {file}:") for line in lines] == [True] * 3
+
+
 def test_the_command_loads_no_heavy_package() -> None:
     code = (
         "import sys, roundsman.cli.policy;"

@@ -133,7 +133,22 @@ def test_a_key_in_the_wrong_section_is_sent_home() -> None:
         ("loop: {max_rounds: true}", "loop.max_rounds is true; accepted: a whole number above 0"),
         ("loop: {max_rounds: 1.5}", "loop.max_rounds is 1.5; accepted: a whole number above 0"),
         ("loop: {max_rounds: '6'}", "loop.max_rounds is '6'; accepted: a whole number above 0"),
-        ("run: {usd: 0}", "run.usd is 0; accepted: above 0"),
+        ("run: {usd: -0.01}", "run.usd is -0.01; accepted: 0 or above"),
+        ("run: {actions: -1}", "run.actions is -1; accepted: 0 or above"),
+        ("run: {steps: 0}", "accepted: above 0 (a run without model calls has nothing to bound"),
+        ("loop: {stop_after_idle_rounds: 0}", "accepted: above 0 (1 stops at the first idle"),
+        ("agents: {max_depth: 0}", "accepted: above 0 (1 lets no agent call another"),
+        ("agents: {recursion: -1}", "agents.recursion is -1; accepted: 'refuse', 'allow', or how"),
+        ("agents: {recursion: true}", "agents.recursion is true; accepted: 'refuse', 'allow'"),
+        ("preset: strict", "unknown key 'preset'; did you mean 'extends'?"),
+        ("base: strict", "unknown key 'base'; did you mean 'extends'?"),
+        ("tools: {allow: {a: {args: {b: {max: 1h, min: 5}}}}}", "one bound with a unit and one"),
+        ("tools: {allow: {a: {args: {b: {max: 4 weeks}}}}}", "b.max is '4 weeks'; accepted: a num"),
+        ("tools: {allow: {a: {args: {b: {max: 2h, min: 90m, type: integer}}}}}", "type integer"),
+        ("tools: {allow: {a: {args: {b: {max: 60, type: duration}}}}}", "bound without a unit"),
+        ("tools: {allow: {a: {args: {b: {max: 1.5, type: integer}}}}}", "not whole; round it"),
+        ("tools: {allow: {a: {args: {b: {max: 1h, min: 90m}}}}}", "has min 90m above max 1h"),
+        ("tools: {allow: {a: {args: {b: {unit: week}}}}}", "unit is 'week'; accepted: 'seconds'"),
         ("run: {usd: true}", "run.usd is true; accepted: a number"),
         ("run: {usd: $0.50}", "run.usd is '$0.50'; accepted: a number"),
         ("run: {usd: 1e999}", "run.usd is inf; accepted: a finite number"),
@@ -189,10 +204,48 @@ def test_lines_are_those_of_the_value() -> None:
     assert message.startswith("policy.yaml:5: run.usd is -1")
 
 
-def test_every_error_is_counted_and_the_first_is_shown() -> None:
-    message = refusal("run:\n  tokens: 0\n  steps: 0\nloop: {max_rounds: 0}\n")
+def test_every_error_is_kept_and_the_first_is_shown() -> None:
+    text = "run:\n  tokens: 0\n  steps: 0\nloop: {max_rounds: 0}\n"
+    message = refusal(text)
     assert message.startswith("policy.yaml:2: run.tokens")
     assert message.endswith("(and 2 more)")
+    with pytest.raises(PolicyError) as caught:
+        _checked(text.encode(), "policy.yaml")
+    places = [e.split(" is ")[0] for e in caught.value.errors]
+    assert places == [
+        "policy.yaml:2: run.tokens", "policy.yaml:3: run.steps", "policy.yaml:4: loop.max_rounds",
+    ]  # fmt: skip
+
+
+def test_a_typo_does_not_hide_what_is_missing_elsewhere() -> None:
+    text = "exceptions: [{path: x}]\nprices: {m: {input_per_million: 1, output_per_milion: 1}}\n"
+    with pytest.raises(PolicyError) as caught:
+        _checked(text.encode(), "policy.yaml")
+    first, second = caught.value.errors
+    assert "exceptions.0 has no 'why'" in first
+    assert "did you mean 'output_per_million'?" in second
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("plan: {max_replans: 0}", "plan.max_replans"),
+        ("run: {actions: 0}", "run.actions"),
+        ("run: {usd: 0}", "run.usd"),
+        ("agents: {recursion: 0}", "agents.recursion"),
+        ("tools: {allow: {t: {max_calls: 0}}}", "tools.allow.t.max_calls"),
+        ("tools: {allow: {t: {args: {n: {max: 0}}}}}", "tools.allow.t.args.n.max"),
+    ],
+)
+def test_zero_can_be_written_where_it_means_none_at_all(
+    text: str, path: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(text)
+    found = load_policy(file).model_dump()
+    for part in path.split("."):
+        found = found[part]
+    assert found == 0
 
 
 def test_off_and_on_are_text_not_truth(tmp_path: Path) -> None:

@@ -61,7 +61,8 @@ def guarded(
         for name, tool in policy.tools.allow.items()
         if "effect" in tool.model_fields_set
     }
-    plugin = GuardPlugin(opener, effects, Scheduler(policy))
+    bounded = {n: frozenset(t.args) for n, t in policy.tools.allow.items() if t.args}
+    plugin = GuardPlugin(opener, effects, Scheduler(policy), bounded)
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]
     rest = [p for p in app.plugins if p not in first and not isinstance(p, GuardPlugin)]
     app.plugins = [*first, plugin, *rest]

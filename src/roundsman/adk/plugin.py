@@ -12,6 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
+from roundsman.adk.arguments import signature_of
 from roundsman.adk.cancelled import CancelWatch
 from roundsman.adk.current import (
     bound,
@@ -21,11 +22,12 @@ from roundsman.adk.current import (
     current_run,
 )
 from roundsman.adk.model import guard_model
+from roundsman.adk.results import amended, says_status, status_of, without_ids
 from roundsman.adk.scheduler import RULE, NotRun, Scheduler
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
-from roundsman.guard.prints import call_prints, result_prints
+from roundsman.guard.prints import call_prints, canonical, result_prints
 from roundsman.ledger import LiveRun, Past
 
 Opener = Callable[[str, str], LiveRun]
@@ -46,13 +48,21 @@ class GuardPlugin(BasePlugin):
         opener: makes the run of a new root invocation from (invocation id, question).
         effects: declared effect of each tool; the rest counts as a write.
         scheduler: lets calls take turns.
+        bounded: bounded arguments of each tool, as the policy names them.
     """
 
-    def __init__(self, opener: Opener, effects: Mapping[str, str], scheduler: Scheduler) -> None:
+    def __init__(
+        self,
+        opener: Opener,
+        effects: Mapping[str, str],
+        scheduler: Scheduler,
+        bounded: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
         super().__init__(name="roundsman_guard")
         self._opener = opener
         self._effects = effects
         self._scheduler = scheduler
+        self._bounded = bounded or {}
         self._runs: dict[str, LiveRun] = {}
         self._nested: set[str] = set()
         self._expected: dict[str, LiveRun] = {}
@@ -143,6 +153,8 @@ class GuardPlugin(BasePlugin):
         undecided = self._scheduler.refusal(run, tool, tool_context)
         if undecided:
             return self._out_of_turn(run, tool.name, action_id, undecided, agent, call)
+        bounded = self._bounded.get(tool.name)
+        signature = signature_of(tool, bounded) if bounded else None
         proposal = ActionBegins(
             id=action_id,
             loop=current_loop(),
@@ -152,6 +164,8 @@ class GuardPlugin(BasePlugin):
             effect=effect,
             nested=isinstance(tool, AgentTool),
             **prints,
+            declared=signature.declared if signature else {},
+            unknown=signature.unknown(tool_args) if signature else (),
         )
         verdict, action = run.propose(proposal)
         if verdict.kind > Kind.AMEND:
@@ -198,13 +212,12 @@ class GuardPlugin(BasePlugin):
         if opened is None:
             return None
         run = self._run(tool_context)
-        if opened.verdict.changes and isinstance(result, dict):
-            result = {**result, "amended": [dict(c) for c in opened.verdict.changes]}
-        said = self._settle(run, opened.action, result, _status(result))
+        told = amended(tool, result, opened.verdict)
+        said = self._settle(run, opened.action, result, status_of(result), told)
         if said.kind is Kind.AMEND and said.event is None:
-            told = result if isinstance(result, dict) else {"result": result}
-            return {**told, "note": said.reason}
-        return result if opened.verdict.changes and isinstance(result, dict) else None
+            body = told or (result if isinstance(result, dict) else {"result": result})
+            return {**body, "note": said.reason}
+        return told
 
     async def on_tool_error_callback(
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, error: BaseException
@@ -216,17 +229,20 @@ class GuardPlugin(BasePlugin):
             text = f"{type(error).__name__}: {error}"[:500]
             self._settle(self._run(tool_context), opened.action, {"error": text}, "error")
 
-    def _settle(self, run: LiveRun, action: ActionBegins, result: Any, status: str) -> Verdict:
-        kept = result
-        if len(str(result)) > KEEP_CHARS:
-            kept = {"cut": str(result)[:KEEP_CHARS], "characters": len(str(result))}
+    def _settle(
+        self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
+    ) -> Verdict:
+        kept = result if told is None else told
+        text = canonical(kept)
+        if len(text) > KEEP_CHARS:
+            kept = {"cut": text[:KEEP_CHARS], "characters": len(text)}
         return run.settle(
             ActionEnds(
                 id=action.id,
                 tool=action.tool,
                 status=status,
                 call=action.call,
-                **result_prints(_without_ids(result), status, _says_status(result)),
+                **result_prints(without_ids(result), status, says_status(result)),
                 effect=action.effect,
                 result=kept,
             ),
@@ -277,26 +293,6 @@ def _bind_tool(tool: Any, plugin: GuardPlugin) -> None:
 
 def _key(context: Any) -> tuple[str, str]:
     return context.invocation_id, context.function_call_id or ""
-
-
-def _status(result: Any) -> str:
-    if isinstance(result, dict):
-        status = result.get("status")
-        if status in ("ok", "empty", "error", "blocked"):
-            return str(status)
-        if "error" in result:
-            return "error"
-    return "ok" if result not in (None, "", [], {}) else "empty"
-
-
-def _says_status(result: Any) -> bool:
-    return isinstance(result, dict) and result.get("status") in ("ok", "empty")
-
-
-def _without_ids(result: Any) -> Any:
-    if isinstance(result, dict):
-        return {k: v for k, v in result.items() if k not in ("evidence_id", "amended")}
-    return result
 
 
 def _text(invocation_context: Any) -> str:

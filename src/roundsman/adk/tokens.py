@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roundsman.guard.prints import digest
+from roundsman.guard.prints import canonical, digest
 
 CHARS_PER_TOKEN = 3.5
 """Characters a token in an estimate: on the cautious side of the four usual for English."""
@@ -47,9 +47,11 @@ def text_of(content: Any) -> str:
         if part.text:
             pieces.append(part.text)
         if part.function_call is not None:
-            pieces.append(f"{part.function_call.name} {part.function_call.args}")
+            pieces.append(f"{part.function_call.name} {canonical(part.function_call.args)}")
         if part.function_response is not None:
-            pieces.append(f"{part.function_response.name} {part.function_response.response}")
+            pieces.append(
+                f"{part.function_response.name} {canonical(part.function_response.response)}"
+            )
     return "\n".join(pieces)
 
 

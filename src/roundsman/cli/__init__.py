@@ -95,7 +95,8 @@ def main(args: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except RoundsmanError as error:
-        click.echo(f"error: {error}", err=True)
+        for line in getattr(error, "errors", (error,)):  # a policy names all its errors
+            click.echo(f"error: {line}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
+
+from roundsman.errors import PolicyError
 
 
 @click.group()
@@ -24,7 +27,13 @@ def check(target: str, as_json: bool) -> None:
     """Check FILE or PRESET and print its worst case."""
     from roundsman.policy import check_lines, load_policy, worst_case
 
-    loaded = load_policy(target)
+    try:
+        loaded = load_policy(target)
+    except PolicyError as error:
+        if not as_json:
+            raise
+        _print({"ok": False, "errors": list(error.errors)})
+        sys.exit(error.exit_code)
     if as_json:
         head = {"name": loaded.name, "digest": loaded.digest}
         _print({"ok": True, "policy": head, "worst_case": worst_case(loaded)})

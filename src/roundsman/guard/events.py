@@ -128,7 +128,12 @@ class StepEnds(Event):
 class ActionBegins(Event):
     """A tool call is about to run with these arguments. `call`, `gist` and `alters` are its prints
     (`prints.call_prints`), of what was asked, before any amendment; `nested` says that the tool is
-    an agent, whose own calls are on record one by one."""
+    an agent, whose own calls are on record one by one.
+
+    Of the arguments the policy bounds, `declared` holds by path what the tool itself says
+    ({type, default, required}, each when known). `unknown` are given arguments the tool does not
+    have.
+    """
 
     kind: ClassVar[str] = "action_begins"
     id: str = ""
@@ -141,6 +146,8 @@ class ActionBegins(Event):
     gist: str = ""
     alters: str = ""
     nested: bool = False
+    declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +261,7 @@ def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:
         KeyError: a kind this version does not know.
     """
     cls = KINDS[kind]
-    tuples = {"chain", "failures", "changes", "prices", "behind"}
+    tuples = {"chain", "failures", "changes", "prices", "behind", "unknown"}
     known = {
         k: tuple(v) if k in tuples and isinstance(v, list) else v
         for k, v in body.items()

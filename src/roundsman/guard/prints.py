@@ -36,9 +36,43 @@ class ResultPrints(TypedDict):
     fault: str
 
 
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+_AS_IT_IS = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+DEEPEST = 100
+"""Levels of nesting beyond which a value is only named."""
+
+
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces; what is not JSON becomes its `str`."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    """JSON with sorted keys and no spaces; what is not JSON becomes its `str`. Never raises."""
+    return as_json(value, sort_keys=True)
+
+
+def as_json(value: Any, sort_keys: bool = False) -> str:
+    """JSON of any value a tool or a model can come up with: keys that are no text, numbers too
+    long to print, values that hold themselves or nest without end."""
+    encode = _SORTED if sort_keys else _AS_IT_IS
+    try:
+        return encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return encode(_tame(value, 0))
+
+
+def _tame(value: Any, depth: int) -> Any:
+    if depth > DEEPEST:
+        return f"... {type(value).__name__}"
+    if isinstance(value, Mapping):
+        return {str(k): _tame(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_tame(v, depth + 1) for v in value]
+    if value is None or isinstance(value, str | bool | float):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= 4096 else hex(value)
+    try:
+        return str(value)
+    except Exception:  # a foreign object's own code
+        return f"<{type(value).__name__}>"
 
 
 def digest(text: str) -> str:

@@ -5,7 +5,6 @@ One order everywhere: decide -> append the intent -> apply -> act -> append the 
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 from roundsman.errors import Divergence
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
+from roundsman.guard.prints import as_json
 from roundsman.ledger.fold import fold, usage_of
 from roundsman.ledger.history import History, Past
 from roundsman.ledger.lease import Lease
@@ -23,7 +23,6 @@ from roundsman.ledger.store import Record, Store, chain
 E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
-_encode = json.JSONEncoder(default=str, separators=(",", ":")).encode
 
 
 def new_run_id() -> str:
@@ -188,7 +187,7 @@ class LiveRun:
         """Append and apply. What is not durable yet rides with the next that is."""
         if event.at == 0.0:
             event = event.timed(self.clock())
-        body = _encode(ev.to_body(event))
+        body = as_json(ev.to_body(event))
         self._seq += 1
         self._hash = chain(self._hash, event.kind, event.at, body)
         self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)

@@ -1,4 +1,4 @@
-"""One validation error as one line a person can act on."""
+"""Validation errors as lines a person can act on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from roundsman.errors import PolicyError
 from roundsman.policy.model import PRESETS, RULE_NAMES, PolicyFile
 from roundsman.policy.nodes import Document, Path
 
@@ -26,17 +27,43 @@ _ACCEPTED = {
 }
 
 
-def explain(
+def refusal(
     err: ValidationError, doc: Document, data: Mapping[str, Any], said: Mapping[Path, Any]
-) -> str:
-    """The first error by line, as `file:line: what is wrong; the way out`."""
+) -> PolicyError:
+    """All errors, each as `file:line: what is wrong; the way out`, in the order of the file."""
     errors = err.errors()
     # a typo also leaves the real key missing: the typo is what to say
-    errors = [e for e in errors if e["type"] != "missing"] or errors
+    typos = {e["loc"][:-1] for e in errors if e["type"] == "extra_forbidden"}
+    errors = [e for e in errors if e["type"] != "missing" or e["loc"][:-1] not in typos]
     lines = [(*_place(_path(e), doc, said, _is_key(e)), _sentence(e, data)) for e in errors]
-    source, line, text = min(lines, key=lambda entry: entry[1])
-    more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-    return f"{source}:{line}: {text}{more}"
+    lines.sort(key=lambda entry: entry[1])
+    texts = tuple(dict.fromkeys(f"{source}:{line}: {text}" for source, line, text in lines))
+    more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
+    return PolicyError(f"{texts[0]}{more}", texts)
+
+
+_INSTEAD_OF_ZERO = {
+    "loop.max_rounds": "a run without rounds is an app without loop_until_done; null is no limit",
+    "loop.stop_after_idle_rounds": "1 stops at the first idle round; null never does",
+    "run.tokens": "a run without model calls has nothing to bound; null is no limit",
+    "run.steps": "a run without model calls has nothing to bound; null is no limit",
+    "round.steps": "a round without a model call cannot answer; null is no limit",
+    "agents.max_depth": "1 lets no agent call another; null is no limit",
+    "repetition.limit": "mode: off takes the rule away",
+    "repetition.window": "mode: off takes the rule away",
+}
+"""What to write where a zero has no meaning."""
+
+_SYNONYMS = {
+    "preset": "extends",
+    "presets": "extends",
+    "base": "extends",
+    "inherit": "extends",
+    "inherits": "extends",
+    "import": "extends",
+    "include": "extends",
+}
+"""Words for a top-level key that no spelling leads from."""
 
 
 def _is_key(error: ErrorDetails) -> bool:
@@ -92,7 +119,8 @@ def _sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return f"{name} is {shown}; accepted: {accepted}{hint}"
     if kind == "greater_than":
-        return f"{name} is {shown}; accepted: above 0 (null or leaving it out is no limit)"
+        instead = _INSTEAD_OF_ZERO.get(name, "null or leaving it out is no limit")
+        return f"{name} is {shown}; accepted: above 0 ({instead})"
     if kind == "greater_than_equal":
         return f"{name} is {shown}; accepted: 0 or above"
     if kind == "less_than_equal":
@@ -109,6 +137,8 @@ def unknown_key(key: str, parent: Path, known: tuple[str, ...]) -> str:
     text = f"unknown key {_shown(key)}" + (f" in {where}" if where else "")
     folded = key.strip().lower().replace("-", "_").replace(" ", "_")
     near = get_close_matches(folded, known, n=1)
+    if not parent and folded in _SYNONYMS:
+        return f"{text}; did you mean {_SYNONYMS[folded]!r}?"
     if folded not in known and (homes := [h for h in _homes(folded) if h != where]):
         return f"{text}; did you mean {' or '.join(f'{home}.{folded}' for home in homes)}?"
     if near:

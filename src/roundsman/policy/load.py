@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from roundsman.errors import PolicyError
-from roundsman.policy.complain import explain
+from roundsman.policy.complain import refusal
 from roundsman.policy.merge import merge
 from roundsman.policy.model import PRESETS, Policy, PolicyFile
 from roundsman.policy.nodes import LARGEST, Document, read_document
@@ -53,7 +53,7 @@ def load_policy(name_or_path: str | Path = _DEFAULT) -> Policy:
     except ValidationError as err:
         # each file was valid by itself: only their combination can fail here
         document = chain[0][0]
-        raise PolicyError(explain(err, document, layers.data, layers.said)) from None
+        raise refusal(err, document, layers.data, layers.said) from None
 
 
 def _lay(layers: _Layers, document: Document, is_preset: bool) -> None:
@@ -121,5 +121,5 @@ def _checked(raw: bytes, source: str) -> Document:
     try:
         PolicyFile.model_validate(document.data, context={"file": True})
     except ValidationError as err:
-        raise PolicyError(explain(err, document, document.data, {})) from None
+        raise refusal(err, document, document.data, {}) from None
     return document

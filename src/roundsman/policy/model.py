@@ -19,8 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from roundsman.policy.arguments import ArgRule
 from roundsman.policy.resources import pieces
-from roundsman.policy.units import DURATION_HELP, DURATION_PATTERN, check_number, parse_duration
+from roundsman.policy.units import DURATION_HELP, DURATION_PATTERN, parse_duration
 
 PRESETS = ("baseline", "default", "strict")
 """The presets that come with the package."""
@@ -87,7 +88,10 @@ def _rule_name(name: str) -> str:
 
 
 Limit = Annotated[int, Field(gt=0, le=10**15, strict=True)]
-Money = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=10**15, strict=True)]
+"""A limit where zero has a meaning: none at all."""
+Money = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+"""US dollars; zero lets only models run that cost nothing."""
 Points = Annotated[float, Field(gt=0, le=10**6, strict=True, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
 Seconds = Annotated[
@@ -95,21 +99,13 @@ Seconds = Annotated[
     BeforeValidator(_seconds),
     WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "examples": ["2m", "1h30m"]}),
 ]
-Number = Annotated[Any, BeforeValidator(check_number), WithJsonSchema({"type": "number"})]
-Scalar = Annotated[
-    Any,
-    AfterValidator(lambda v: _scalar(v)),
-    WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
-]
 Text = Annotated[str, Field(min_length=1, strict=True)]
 
 
-def _scalar(value: Any) -> Any:
-    if value is None or isinstance(value, str | int):
+def _recursion(value: Any) -> Any:
+    if value in ("refuse", "allow") or (type(value) is int and 0 <= value <= 1000):
         return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    raise ValueError("accepted: a string, a number, true, false or null")
+    raise ValueError("accepted: 'refuse', 'allow', or how often (0 is 'refuse')")
 
 
 def _template(text: str) -> str:
@@ -137,7 +133,7 @@ class Run(_Part):
     usd: Money | None = None
     wall_clock: Seconds | None = None
     steps: Limit | None = None
-    actions: Limit | None = None
+    actions: Count | None = None
     on_limit: Literal["finish", "ask"] = "finish"
     accounting: Literal["reserve", "settle"] = "reserve"
 
@@ -149,32 +145,13 @@ class Round(_Part):
     timeout: Seconds | None = None
 
 
-class ArgRule(_Part):
-    """Bounds of one argument of a tool: a number's range, or the values allowed."""
-
-    max: Number | None = None
-    min: Number | None = None
-    on_excess: Literal["clamp", "refuse"] = "clamp"
-    allowed: list[Scalar] | None = None
-
-    @model_validator(mode="after")
-    def _ordered(self) -> ArgRule:
-        if self.max is not None and self.min is not None and self.min > self.max:
-            raise ValueError(f"has min {self.min} above max {self.max}; swap them")
-        if self.allowed is not None and (self.max is not None or self.min is not None):
-            raise ValueError("has both allowed and a range; keep one of them")
-        if self.allowed == []:
-            raise ValueError("has an empty allowed; name a value, or refuse the tool")
-        return self
-
-
 class ToolRule(_Part):
     """What one tool may do. `resource` names what it touches (`cluster`, `{service}`): accesses to
     one resource take turns. Without it a tool touches everything."""
 
     effect: Effect = "write"
     args: dict[Text, ArgRule] = {}
-    max_calls: Limit | None = None
+    max_calls: Count | None = None
     resource: Annotated[Text, AfterValidator(_template)] | None = None
 
 
@@ -220,13 +197,19 @@ class Agents(_Part):
     """Agents that call agents."""
 
     max_depth: Limit | None = None
-    recursion: Literal["refuse", "allow"] = "allow"
+    recursion: Annotated[
+        Literal["refuse", "allow"] | int,
+        BeforeValidator(_recursion),
+        WithJsonSchema(
+            {"anyOf": [{"enum": ["refuse", "allow"]}, {"type": "integer", "minimum": 0}]}
+        ),
+    ] = "allow"
 
 
 class Plan(_Part):
     """How often a plan may be revised."""
 
-    max_replans: Limit | None = None
+    max_replans: Count | None = None
 
 
 class Schedule(_Part):

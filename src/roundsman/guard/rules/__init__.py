@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.guard.decide import Placed, Rule
 from roundsman.guard.rules.agents import AgentDepth, Replans
+from roundsman.guard.rules.arguments import Bound, Clamp
 from roundsman.guard.rules.budgets import (
     ActionBudget,
     DollarBudget,
@@ -24,7 +25,7 @@ from roundsman.guard.rules.rounds import (
     ReadableAnswer,
     RoundTimeout,
 )
-from roundsman.guard.rules.tools import Allowlist, Bound, Clamp, MaxCalls
+from roundsman.guard.rules.tools import Allowlist, MaxCalls
 
 if TYPE_CHECKING:
     from roundsman.policy import Policy
@@ -41,6 +42,9 @@ structured output."""
 
 ANSWERS = frozenset({"set_model_response", "finish_task", "exit_loop", "task_completed"})
 """Framework tools by which an agent ends: withholding one would keep it going."""
+
+
+_UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 
 
 def rules_for(policy: Policy) -> tuple[Placed, ...]:
@@ -65,7 +69,7 @@ def rules_for(policy: Policy) -> tuple[Placed, ...]:
     if run.usd is not None:
         rules.append(DollarBudget(run.usd, not policy.usd_from_preset))
     rules += _tool_rules(policy)
-    if policy.agents.max_depth is not None or policy.agents.recursion == "refuse":
+    if policy.agents.max_depth is not None or policy.agents.recursion != "allow":
         rules.append(AgentDepth(policy.agents.max_depth, policy.agents.recursion))
     if policy.plan.max_replans is not None:
         rules.append(Replans(policy.plan.max_replans))
@@ -76,14 +80,22 @@ def rules_for(policy: Policy) -> tuple[Placed, ...]:
 
 def _tool_rules(policy: Policy) -> list[Rule]:
     tools, rules = policy.tools, list[Rule]()
-    if tools.default == "refuse":
-        rules.append(Allowlist(frozenset(tools.allow), FRAMEWORK_TOOLS))
+    closed = tools.default == "refuse"
+    if closed or tools.allow:
+        rules.append(Allowlist(frozenset(tools.allow), FRAMEWORK_TOOLS, closed))
     limits = {name: t.max_calls for name, t in tools.allow.items() if t.max_calls is not None}
     if limits:
         rules.append(MaxCalls(limits))
     bounds = {
         name: {
-            arg: Bound(a.min, a.max, a.on_excess, None if a.allowed is None else tuple(a.allowed))
+            arg: Bound(
+                a.min,
+                a.max,
+                a.on_excess,
+                None if a.allowed is None else tuple(a.allowed),
+                a.type,
+                _UNITS[a.unit] if a.unit else 0,
+            )
             for arg, a in t.args.items()
         }
         for name, t in tools.allow.items()

@@ -12,10 +12,11 @@ from roundsman.guard.verdicts import Kind, Verdict
 
 @dataclass(frozen=True, slots=True)
 class AgentDepth:
-    """How deep agents may call agents, and that none is entered twice in one chain."""
+    """How deep agents may call agents, and how often one may occur again in its own chain
+    (`refuse` or 0: never)."""
 
     max_depth: int | None
-    recursion: str
+    recursion: str | int
     name: ClassVar[str] = "agents"
     layer: ClassVar[str] = "model"
     watches: ClassVar[frozenset[str]] = frozenset({AgentEnters.kind})
@@ -23,7 +24,8 @@ class AgentDepth:
     def judge(self, account: Account, event: Event) -> Verdict | None:
         assert isinstance(event, AgentEnters)
         chain = " > ".join((*event.chain, event.agent))
-        if self.recursion == "refuse" and event.agent in event.chain:
+        again, most = event.chain.count(event.agent), self.recursion
+        if most != "allow" and again > (0 if most == "refuse" else int(most)):
             why = f"agent {event.agent!r} is already in the chain {chain}"
             return Verdict(Kind.REFUSE, self.name, self.layer, why)
         if self.max_depth is not None and len(event.chain) + 1 > self.max_depth:

@@ -77,8 +77,8 @@ class DollarBudget:
         numbers = {"limit": self.limit, "spent": round(spent, 6)}
         why = f"${spent:.4f} of ${self.limit:.2f} spent or promised"
         if isinstance(event, RoundBegins):
-            if account.usd < self.limit:
-                return None
+            if account.usd < self.limit or account.usd == 0:
+                return None  # a ceiling of 0 lets models run that cost nothing
             return Verdict(Kind.STOP, self.name, "loop", why, "usd", None, numbers)
         assert isinstance(event, StepBegins)
         if event.prices is None:

@@ -1,0 +1,133 @@
+"""What a tool itself says of its arguments: names, types, defaults."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A tool's arguments. `names` is None when it takes any; `declared` holds for each bounded
+    path {type, default, required}, what of it is known."""
+
+    names: frozenset[str] | None
+    declared: Mapping[str, Mapping[str, Any]]
+
+    def unknown(self, args: Iterable[str]) -> tuple[str, ...]:
+        """Those of `args` the tool does not have."""
+        return () if self.names is None else tuple(a for a in args if a not in self.names)
+
+
+_CACHE: WeakKeyDictionary[Any, tuple[frozenset[str], Signature]] = WeakKeyDictionary()
+
+
+def signature_of(tool: Any, bounded: frozenset[str]) -> Signature:
+    """The signature of `tool` for these bounded arguments; read once for a tool object."""
+    try:
+        held = _CACHE.get(tool)
+    except TypeError:  # a tool that cannot be hashed or referred to weakly
+        return _read(tool, bounded)
+    if held is None or held[0] != bounded:
+        held = _CACHE[tool] = (bounded, _read(tool, bounded))
+    return held[1]
+
+
+def _read(tool: Any, bounded: frozenset[str]) -> Signature:
+    schema, parameters = _schema(tool), _parameters(tool)
+    properties = schema.get("properties")
+    names = None if not isinstance(properties, Mapping) else frozenset(properties)
+    if parameters is not None:
+        any_name = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        names = None if any_name else frozenset(parameters) | (names or frozenset())
+    elif schema.get("additionalProperties"):
+        names = None
+    declared = {}
+    for path in (p.replace("[]", "") for p in bounded):
+        said = _said(schema, path)
+        parameter = (parameters or {}).get(path)
+        if parameter is not None:
+            said = dict(said or {})
+            if parameter.default is inspect.Parameter.empty:
+                said["required"] = True
+            elif _plain(parameter.default):
+                said["default"] = parameter.default
+        if said is not None:
+            declared[path] = said
+    return Signature(names, declared)
+
+
+def _parameters(tool: Any) -> Mapping[str, inspect.Parameter] | None:
+    func = getattr(tool, "func", None)
+    if not callable(func):
+        return None
+    try:
+        return inspect.signature(func).parameters
+    except (TypeError, ValueError):
+        return None
+
+
+def _schema(tool: Any) -> Mapping[str, Any]:
+    raw = getattr(getattr(tool, "_mcp_tool", None), "inputSchema", None)  # it keeps the defaults
+    if isinstance(raw, Mapping):
+        return raw
+    try:
+        declaration = tool._get_declaration()
+    except Exception:  # a toolset's own code; the call itself will say what is wrong
+        return {}
+    if declaration is None:
+        return {}
+    schema = getattr(declaration, "parameters_json_schema", None)
+    if isinstance(schema, Mapping):
+        return schema
+    parameters = getattr(declaration, "parameters", None)
+    if parameters is None:
+        return {}
+    found: Mapping[str, Any] = parameters.model_dump(exclude_none=True, mode="json")
+    return found
+
+
+def _said(schema: Mapping[str, Any], path: str) -> dict[str, Any] | None:
+    """What a JSON schema says at a path; members of lists are gone into."""
+    node: Mapping[str, Any] = schema
+    required = False
+    for part in path.split("."):
+        node = _inside(node, schema)
+        properties = node.get("properties")
+        if not isinstance(properties, Mapping) or not isinstance(properties.get(part), Mapping):
+            return None
+        required = part in (node.get("required") or ())
+        node = properties[part]
+    kind = _inside(node, schema).get("type")
+    said: dict[str, Any] = {"type": str(kind).lower()} if isinstance(kind, str) else {}
+    if required:
+        said["required"] = True
+    if _plain(node.get("default")):
+        said["default"] = node["default"]
+    return said
+
+
+def _inside(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The node behind references, alternatives with null, and list members."""
+    for _ in range(16):  # a schema may refer to itself
+        target: Any = None
+        if isinstance(node.get("$ref"), str):
+            target = schema
+            for part in node["$ref"].removeprefix("#/").split("/"):
+                target = target.get(part) if isinstance(target, Mapping) else None
+        elif isinstance(node.get("anyOf"), list):
+            kinds = [n for n in node["anyOf"] if isinstance(n, Mapping)]
+            target = next((n for n in kinds if n.get("type") != "null"), None)
+        elif str(node.get("type")).lower() == "array":
+            target = node.get("items")
+        if not isinstance(target, Mapping):
+            return node
+        node = target
+    return node
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | list)

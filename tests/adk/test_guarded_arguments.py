@@ -1,0 +1,157 @@
+"""What reaches a tool through the engine's own runner: seen inside the tool, told to the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.adk.agents import LlmAgent
+from pydantic import BaseModel
+
+from roundsman.policy import Policy, load_policy
+from roundsman.testing import GuardedResult, ScriptedModel, call, run_guarded
+
+SEEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen() -> None:
+    SEEN.clear()
+
+
+class Range(BaseModel):
+    window_minutes: int = 1440
+    service: str = "all"
+
+
+def logs(service: str, window_minutes: int = 1440, lines: int | None = None) -> dict[str, Any]:
+    """Log lines."""
+    SEEN.append((service, window_minutes, lines))
+    return {"status": "ok", "n": len(SEEN)}
+
+
+def ranged(range: Range) -> str:
+    """Log lines of a range."""
+    SEEN.append(range)
+    return f"{len(SEEN)} lines"
+
+
+def scale(replicas: int) -> list[int]:
+    """Scale the service."""
+    SEEN.append(replicas)
+    return [replicas]
+
+
+WINDOW = {"window_minutes": {"min": 1, "max": 60, "unit": "minutes"}, "lines": {"max": 100}}
+TOOLS = {
+    "logs": {"effect": "read", "args": WINDOW},
+    "ranged": {"effect": "read", "args": {"range.window_minutes": {"max": 60}}},
+    "scale": {"effect": "write", "args": {"replicas": {"min": 1, "max": 10}}},
+}
+
+
+async def ask(*calls: Any, policy: Policy | None = None) -> GuardedResult:
+    model = ScriptedModel([*calls, "done"])
+    agent = LlmAgent(name="a", model=model, tools=[logs, ranged, scale])
+    bounds = load_policy("default").with_tools(TOOLS) if policy is None else policy
+    return await run_guarded(agent, "go", bounds)
+
+
+@pytest.mark.parametrize(
+    ("args", "ran"),
+    [
+        ({"window_minutes": 240}, 60),
+        ({"window_minutes": "4h"}, 60),
+        ({"window_minutes": "30m"}, 30),
+        ({}, 60),
+        ({"window_minutes": None}, 60),
+    ],
+)
+async def test_a_window_is_lowered_however_it_is_asked_for(args: dict[str, Any], ran: int) -> None:
+    result = await ask(call("logs", service="s", lines=5, **args))
+    assert [("s", ran, 5)] == SEEN
+    (begun,) = [r.body for r in result.records if r.kind == "action_begins"]
+    assert begun["args"] == {"service": "s", "window_minutes": ran, "lines": 5}
+    (change,) = result.results("logs")[0]["amended"]
+    assert change == {"arg": "window_minutes", "from": args.get("window_minutes"), "to": ran}
+
+
+async def test_a_default_that_may_mean_no_limit_is_replaced_by_the_limit() -> None:
+    await ask(call("logs", service="s", window_minutes=30))
+    assert SEEN == [("s", 30, 100)]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"window_minutes": True}, {"window_minutes": "sixty"}, {"window_minutes": -1},
+        {"window_minutes": 30.5}, {"window_hours": 4}, {"Window_Minutes": 240},
+        {"window_minutes": 30, "windowMinutes": 9000},
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_read_never_reaches_the_tool(args: dict[str, Any]) -> None:
+    result = await ask(call("logs", service="s", lines=5, **args))
+    assert SEEN == []
+    (told,) = result.results("logs")
+    assert (told["status"], told["rule"]) == ("blocked", "clamp")
+    assert result.account.actions == 0
+
+
+async def test_a_nested_argument_is_lowered_and_text_results_tell_of_it() -> None:
+    result = await ask(
+        call("ranged", range={"window_minutes": 9999, "service": "x"}),
+        call("ranged", range={"service": "x"}),
+    )
+    assert [Range(window_minutes=60, service="x")] * 2 == SEEN
+    first, second = result.results("ranged")
+    assert first["result"] == "1 lines"
+    assert first["amended"] == [{"arg": "range.window_minutes", "from": 9999, "to": 60}]
+    assert second["amended"] == [{"arg": "range.window_minutes", "from": None, "to": 60}]
+
+
+async def test_a_write_beyond_its_bounds_is_refused_by_default() -> None:
+    result = await ask(call("scale", replicas=500), call("scale", replicas="7"))
+    assert SEEN == [7]
+    refused, ran = result.results("scale")
+    assert refused["reason"] == (
+        "scale: replicas is 500; accepted: a number of at least 1 and at most 10"
+    )
+    assert ran == {"result": [7], "amended": [{"arg": "replicas", "from": "7", "to": 7}]}
+
+
+async def test_a_denied_tool_and_its_look_alike_do_not_run_among_tools_that_may() -> None:
+    def delete_pod(pod: str) -> str:
+        """Delete."""
+        SEEN.append(pod)
+        return "gone"
+
+    def other(pod: str) -> str:
+        """Not the same letters."""
+        SEEN.append(pod)
+        return "gone"
+
+    other.__name__ = "dеlete_pod"  # its second letter is Cyrillic
+    model = ScriptedModel(
+        [[call("delete_pod", pod="a"), call("dеlete_pod", pod="a"), call("Delete_Pod", pod="a")],
+         call("logs", service="s"), "done"]
+    )  # fmt: skip
+    agent = LlmAgent(name="a", model=model, tools=[delete_pod, other, logs])
+    denied = {"default": "allow", "allow": {"delete_pod": {"max_calls": 0}}}
+    result = await run_guarded(agent, "go", load_policy("default").with_tools(denied))
+    assert SEEN == [("s", 1440, None)]
+    rules = [r.body["rule"] for r in result.records if r.kind == "ruled"]
+    assert rules == ["max_calls", "allowlist", "allowlist"]
+
+
+async def test_values_no_journal_can_print_are_refused_or_written_all_the_same() -> None:
+    def odd(x: Any = None) -> Any:
+        """Odd."""
+        ring: dict[Any, Any] = {("a", 1): 10**5000}
+        ring["self"] = ring
+        SEEN.append(x)
+        return {"status": "ok", "ring": str(type(ring))}
+
+    model = ScriptedModel([call("odd", x=10**5000), "done"])
+    result = await run_guarded(LlmAgent(name="a", model=model, tools=[odd]), "go", "default")
+    assert len(SEEN) == 1
+    assert result.text == "done"
