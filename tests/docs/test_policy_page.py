@@ -35,7 +35,16 @@ def test_the_table_gives_every_key_as_the_presets_have_it() -> None:
     for preset in PRESETS:
         policy = load_policy(preset)
         data = policy.model_dump()
-        for section in ("loop", "run", "round", "repetition", "agents", "plan", "schedule"):
+        for section in (
+            "loop",
+            "run",
+            "round",
+            "repetition",
+            "agents",
+            "plan",
+            "finish",
+            "schedule",
+        ):
             for key, value in data[section].items():
                 if key in ("timeout", "wall_clock", "poll") and value is not None:
                     value = format_duration(value)

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from roundsman.guard import events as ev
 
 IDS = st.sampled_from(["x1", "x2", "x3"])
+WITHIN = st.sampled_from(["", "x1"])
 AGENTS = st.sampled_from(["alpha", "beta"])
 TOOLS = st.sampled_from(["read_sensor", "turn_valve"])
 COUNT = st.integers(0, 5000)
 MONEY = st.floats(0, 5)
 TEXT = st.text(max_size=12)
+TEXTS = st.lists(TEXT, max_size=2).map(tuple)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | TEXT,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
@@ -67,7 +69,22 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
     "agent_enters": _made(
         ev.AgentEnters, agent=AGENTS, chain=st.lists(AGENTS, max_size=3).map(tuple)
     ),
-    "plan_revised": _made(ev.PlanRevised, failures=st.lists(TEXT, max_size=2).map(tuple)),
+    "plan_made": _made(ev.PlanMade, agent=AGENTS, within=WITHIN, steps=TEXTS),
+    "plan_marked": _made(
+        ev.PlanMarked, agent=AGENTS, within=WITHIN, number=st.integers(-1, 4), note=TEXT,
+        state=st.sampled_from(["done", "failed"]),
+    ),
+    "plan_revised": _made(
+        ev.PlanRevised, agent=AGENTS, within=WITHIN, steps=TEXTS, failures=TEXTS
+    ),
+    "line_drawn": _made(
+        ev.LineDrawn, agent=AGENTS, within=WITHIN, criteria=TEXTS, ends_run=st.booleans(),
+        steps=st.none() | st.integers(1, 9), fresh=st.booleans(),
+    ),
+    "reported": _made(
+        ev.Reported, agent=AGENTS, within=WITHIN, complete=st.booleans(), summary=TEXT,
+        undone=TEXTS, ends_run=st.booleans(), forced=st.booleans(),
+    ),
     "user_turn": _made(ev.UserTurn),
     "ruled": _made(
         ev.Ruled, verdict=st.sampled_from(["amend", "ask", "refuse", "cut", "stop"]), rule=TEXT,

@@ -8,6 +8,9 @@ from typing import Any
 _LAZY = {
     "guarded": "roundsman.adk.app",
     "plugin_of": "roundsman.adk.app",
+    "CallChain": "roundsman.adk.chain",
+    "FinishLine": "roundsman.adk.finish",
+    "PlanBook": "roundsman.adk.plan",
     "GuardPlugin": "roundsman.adk.plugin",
     "loop_until_done": "roundsman.adk.loop_node",
     "ScriptedModel": "roundsman.adk.scripted",
@@ -17,7 +20,10 @@ _LAZY = {
 }
 
 __all__ = [
+    "CallChain",
+    "FinishLine",
     "GuardPlugin",
+    "PlanBook",
     "ScriptedModel",
     "call",
     "current_action_id",

@@ -6,7 +6,6 @@ capabilities, call ids and the interactions API, and holders of the old object w
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import cache
@@ -17,15 +16,17 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from roundsman.adk.current import current_loop, current_run
+from roundsman.adk.current import current_action_id, current_loop, current_run
+from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import cost, measure_prompt, reported
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import StepBegins, StepEnds
 from roundsman.guard.gist import gist
+from roundsman.guard.rules.finish import ReportDue
+from roundsman.guard.work import Report, forced_report
 from roundsman.ledger import LiveRun, Past
 
-STOP_CODE = "ROUNDSMAN_STOP"
 Prices = Callable[[str], tuple[float, float] | None]
 PRICES: dict[str, Prices] = {}
 """Price lookup of each policy digest; filled by `guarded`."""
@@ -106,6 +107,10 @@ async def _judged(
     if past is not None and (again := _as_it_was(run, past, ticket)) is not None:
         yield again
         return
+    line = run.account.work.line(agent, asked.within)
+    if line is not None and line.report is not None:  # it has said where it stands: no model call
+        yield report_reply(ticket.node if ticket else None, line.report)
+        return
     verdict, step = run.propose(asked)
     if verdict.kind > Kind.AMEND:
         yield _instead(run, verdict, ticket)
@@ -136,6 +141,7 @@ def _proposal(
         id=run.next_step_id(),
         loop=current_loop(),
         agent=agent,
+        within=current_action_id(),
         model=name,
         request=request_print,
         prompt_tokens=prompt,
@@ -219,6 +225,11 @@ class _Settler:
 def _instead(run: LiveRun, verdict: Verdict, ticket: Ticket | None) -> LlmResponse:
     """What the agent gets in place of the model's reply: an empty answer for Cut, an error without
     content for Stop. Outside of rounds there is nothing to cut, so the run stops."""
+    if verdict.kind is Kind.CUT and verdict.rule == ReportDue.name and ticket:
+        within = current_action_id()
+        forced = forced_report(run.account.work, ticket.agent, within, verdict.reason)
+        run.write(forced)
+        return report_reply(ticket.node, Report(False, forced.summary, forced.undone, True))
     if verdict.kind is Kind.CUT and current_loop():
         text = empty_answer(getattr(ticket.node, "output_schema", None) if ticket else None)
         if text is not None:
@@ -232,15 +243,3 @@ def _instead(run: LiveRun, verdict: Verdict, ticket: Ticket | None) -> LlmRespon
         run.stop(reason, detail, verdict.rule, verdict.layer)
         verdict = replace(verdict, reason=detail)
     return LlmResponse(error_code=STOP_CODE, error_message=verdict.reason)
-
-
-def empty_answer(schema: Any) -> str | None:
-    """A valid empty answer in the agent's own format, None when there is none."""
-    if schema is None:
-        return json.dumps({"findings": [], "done": False})
-    for values in ({}, {"findings": [], "done": False}):
-        try:
-            return str(schema.model_validate(values).model_dump_json())
-        except (ValueError, AttributeError, TypeError):
-            continue
-    return None

@@ -161,6 +161,7 @@ class GuardPlugin(BasePlugin):
             tool=tool.name,
             args=dict(tool_args),
             agent=agent,
+            within=current_action_id(),
             effect=effect,
             nested=isinstance(tool, AgentTool),
             **prints,

@@ -13,6 +13,7 @@ from typing import Any
 from roundsman.guard import events as ev
 from roundsman.guard.evolve import evolve
 from roundsman.guard.stuck import Memory, remember
+from roundsman.guard.work import Report, Work, follow
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Account:
     by_tool: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
     stuck: Memory = field(default_factory=Memory)
+    work: Work = field(default_factory=Work)
     stopped: Stopped | None = None
     loop_ended: Stopped | None = None
     ended: bool = False
@@ -190,6 +192,13 @@ def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
     return evolve(a, replans=a.replans + 1)
 
 
+def _reported(a: Account, e: ev.Reported) -> Account:
+    if not e.ends_run or a.stopped is not None:
+        return a
+    report = Report(e.complete, e.summary, e.undone)
+    return evolve(a, stopped=Stopped(report.reason, "finish", "loop", report.line()))
+
+
 def _ruled(a: Account, e: ev.Ruled) -> Account:
     if not e.applied:
         return a
@@ -223,6 +232,10 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.ActionWaits.kind: _nothing,
     ev.ActionSettled.kind: _nothing,
     ev.AgentEnters.kind: _nothing,
+    ev.LineDrawn.kind: _nothing,
+    ev.Reported.kind: _reported,
+    ev.PlanMade.kind: _nothing,
+    ev.PlanMarked.kind: _nothing,
     ev.PlanRevised.kind: _plan_revised,
     ev.UserTurn.kind: _nothing,
     ev.Ruled.kind: _ruled,
@@ -235,5 +248,11 @@ def apply(account: Account, event: ev.Event) -> Account:
     if account.last_at is not None and event.kind != ev.RunResumes.kind:
         passed = max(0.0, event.at - account.last_at)
     stuck = remember(account.stuck, event)
-    account = evolve(account, active=account.active + passed, last_at=event.at, stuck=stuck)
+    account = evolve(
+        account,
+        active=account.active + passed,
+        last_at=event.at,
+        stuck=stuck,
+        work=follow(account.work, event),
+    )
     return _FOLD[event.kind](account, event)

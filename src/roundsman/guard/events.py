@@ -98,6 +98,7 @@ class StepBegins(Event):
     id: str = ""
     loop: str = ""
     agent: str = ""
+    within: str = ""
     model: str = ""
     request: str = ""
     prompt_tokens: int = 0
@@ -141,6 +142,7 @@ class ActionBegins(Event):
     tool: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
+    within: str = ""
     effect: str = "write"
     call: str = ""
     gist: str = ""
@@ -200,10 +202,65 @@ class AgentEnters(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRevised(Event):
-    """The agent throws its plan away and makes another, having failed with these."""
+    """The agent throws its plan away and makes another, having failed with these so far."""
 
     kind: ClassVar[str] = "plan_revised"
+    agent: str = ""
+    within: str = ""
+    steps: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanMade(Event):
+    """The agent writes its first plan."""
+
+    kind: ClassVar[str] = "plan_made"
+    agent: str = ""
+    within: str = ""
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanMarked(Event):
+    """Step `number` (from 1) of the plan is `done` or `failed`."""
+
+    kind: ClassVar[str] = "plan_marked"
+    agent: str = ""
+    within: str = ""
+    number: int = 0
+    state: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineDrawn(Event):
+    """An agent starts towards its finish line: the acceptance criteria in its prompt, and the most
+    steps until it has to report (None: the policy's). `within` is the action it runs in; `fresh`
+    begins anew, otherwise a line this activation already has stays."""
+
+    kind: ClassVar[str] = "line_drawn"
+    agent: str = ""
+    within: str = ""
+    criteria: tuple[str, ...] = ()
+    steps: int | None = None
+    ends_run: bool = False
+    fresh: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(Event):
+    """An agent says that it is complete, or what it leaves undone; `forced`: the guard says so in
+    its place."""
+
+    kind: ClassVar[str] = "reported"
+    agent: str = ""
+    within: str = ""
+    complete: bool = False
+    summary: str = ""
+    undone: tuple[str, ...] = ()
+    ends_run: bool = False
+    forced: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,8 +295,8 @@ KINDS: dict[str, type[Event]] = {
     c.kind: c
     for c in (
         RunBegins, RunResumes, RunEnds, RoundBegins, RoundEnds, StepBegins, StepEnds,
-        ActionBegins, ActionWaits, ActionEnds, ActionSettled, AgentEnters, PlanRevised, UserTurn,
-        Ruled,
+        ActionBegins, ActionWaits, ActionEnds, ActionSettled, AgentEnters, LineDrawn, Reported,
+        PlanMade, PlanMarked, PlanRevised, UserTurn, Ruled,
     )
 }  # fmt: skip
 
@@ -261,7 +318,9 @@ def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:
         KeyError: a kind this version does not know.
     """
     cls = KINDS[kind]
-    tuples = {"chain", "failures", "changes", "prices", "behind", "unknown"}
+    tuples = {
+        "chain", "failures", "changes", "prices", "behind", "unknown", "steps", "undone", "criteria",
+    }  # fmt: skip
     known = {
         k: tuple(v) if k in tuples and isinstance(v, list) else v
         for k, v in body.items()

@@ -268,6 +268,8 @@ class LiveRun:
         """Close the run; a second call changes nothing."""
         if self.account.ended:
             return
+        if reason == "done" and self.account.work.partial:
+            reason = "partial"
         self.write(ev.RunEnds(reason=reason, rule=rule, layer=layer, detail=detail), durable=False)
         status = "done" if reason in ("done", "no_progress", "max_rounds", "partial") else "stopped"
         self.store.finish(self.run_id, status, self.account.rounds, usage_of(self.account))

@@ -44,6 +44,7 @@ RULE_NAMES = (
     "repetition",
     "agents",
     "plan",
+    "finish",
 )
 """Names under `rules:`. The guard's rules carry these names; a test holds both lists together."""
 
@@ -212,6 +213,12 @@ class Plan(_Part):
     max_replans: Count | None = None
 
 
+class Finish(_Part):
+    """Steps after which an agent with a finish line has to report."""
+
+    report_after_steps: Limit | None = None
+
+
 class Schedule(_Part):
     """Calls of one model reply: whether writes take turns, and threads for declared sync tools (0:
     none, they run one after another on the event loop)."""
@@ -244,6 +251,7 @@ class Sections(_Part):
     repetition: Repetition = Repetition()
     agents: Agents = Agents()
     plan: Plan = Plan()
+    finish: Finish = Finish()
     schedule: Schedule = Schedule()
     prices: dict[Text, Price] = {}
     rules: dict[Annotated[str, AfterValidator(_rule_name)], RuleMode] = {}

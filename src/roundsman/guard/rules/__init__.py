@@ -17,6 +17,7 @@ from roundsman.guard.rules.budgets import (
     TokenBudget,
     WallClock,
 )
+from roundsman.guard.rules.finish import ReportDue
 from roundsman.guard.rules.repetition import OnlyTalk, SimpleRepetition, Stuck
 from roundsman.guard.rules.rounds import (
     AcceptDone,
@@ -35,12 +36,14 @@ FRAMEWORK_TOOLS = frozenset(
         "transfer_to_agent", "set_model_response", "finish_task", "exit_loop",
         "adk_request_input", "adk_request_confirmation", "adk_request_credential",
         "load_artifacts", "task_completed", "stop_streaming", "adk_handle_model_error",
+        "report_complete", "report_partial", "make_plan", "mark_step", "revise_plan",
     }
 )  # fmt: skip
-"""Tools the engine adds by itself; an allowlist that refused them would break transfers and
+"""Tools the engine and the guard add by themselves; an allowlist that refused them would break transfers and
 structured output."""
 
-ANSWERS = frozenset({"set_model_response", "finish_task", "exit_loop", "task_completed"})
+REPORTS = ("report_complete", "report_partial")
+ANSWERS = frozenset({"set_model_response", "finish_task", "exit_loop", "task_completed", *REPORTS})
 """Framework tools by which an agent ends: withholding one would keep it going."""
 
 
@@ -73,6 +76,7 @@ def rules_for(policy: Policy) -> tuple[Placed, ...]:
         rules.append(AgentDepth(policy.agents.max_depth, policy.agents.recursion))
     if policy.plan.max_replans is not None:
         rules.append(Replans(policy.plan.max_replans))
+    rules.append(ReportDue(policy.finish.report_after_steps))
     modes: Mapping[str, str] = policy.rules
     placed = (Placed(rule, modes.get(rule.name, "enforce")) for rule in rules)
     return tuple(p for p in placed if p.mode != "off")

@@ -36,18 +36,21 @@ class AgentDepth:
 
 @dataclass(frozen=True, slots=True)
 class Replans:
-    """Most revisions of a plan; after that the agent finishes with what it has."""
+    """Most revisions of plans; after that the agent finishes with what it has. `made` is how many
+    there were; None: the account says."""
 
     limit: int
+    made: int | None = None
     name: ClassVar[str] = "plan"
     layer: ClassVar[str] = "loop"
     watches: ClassVar[frozenset[str]] = frozenset({PlanRevised.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        if account.replans < self.limit:
+        made = account.replans if self.made is None else self.made
+        if made < self.limit:
             return None
         why = (
-            f"the plan was revised {account.replans} of {self.limit} times; finish with what is "
+            f"the plan was revised {made} of {self.limit} times; finish with what is "
             "done and name what is not"
         )
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"limit": self.limit})
