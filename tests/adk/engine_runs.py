@@ -14,6 +14,8 @@ from google.genai import types
 from roundsman.testing import run_guarded
 
 PATIENCE = 30
+MOST = 60
+"""Model calls after which a run that nothing ends has failed."""
 
 
 async def unguarded(app: Any, most_calls: int = 0) -> list[Any]:
@@ -35,7 +37,7 @@ async def unguarded(app: Any, most_calls: int = 0) -> list[Any]:
 async def events_of(app: Any, policy: Any = None) -> list[Any]:
     """Events of one run, guarded under `policy` when there is one."""
     if policy is None:
-        return await asyncio.wait_for(unguarded(app), PATIENCE)
+        return await asyncio.wait_for(unguarded(app, MOST), PATIENCE)
     return (await asyncio.wait_for(run_guarded(app, "go", policy), PATIENCE)).events
 
 

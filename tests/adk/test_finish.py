@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from engine_runs import answers, events_of, last_text, unguarded
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models.llm_request import LlmRequest
 from google.adk.tools import AgentTool
 from google.adk.workflow import START, Workflow
 from pydantic import BaseModel
-from tests.adk.engine_runs import answers, events_of, last_text, unguarded
 
 from roundsman.adk import FinishLine, loop_until_done
 from roundsman.policy import Policy, load_policy
@@ -23,7 +23,7 @@ CRITERIA = ["the cause is named", "two sources agree"]
 
 def roomy(preset: str = "default", **finish: Any) -> Policy:
     base = load_policy(preset)
-    run = base.run.model_copy(update={"tokens": None, "steps": None})
+    run = base.run.model_copy(update={"tokens": None, "steps": 60})
     rep = base.repetition.model_copy(update={"mode": "off"})
     update = {"run": run, "repetition": rep, "finish": base.finish.model_copy(update=finish)}
     return base.model_copy(update=update)
