@@ -150,6 +150,8 @@ async def test_the_tighter_of_the_policys_and_the_lines_steps_holds() -> None:
         agent = FinishLine(CRITERIA, steps=own).on(desk.agent(call("look")))
         result = await run_guarded(agent, "go", roomy(preset))
         assert desk.looked == most
+        assert f"After {most} steps you must report partial" in desk.prompts[0]
+        assert f"You have used {most} steps" in desk.prompts[-1]
         assert result.account.stopped is not None
         assert result.account.stopped.reason == "partial"
 

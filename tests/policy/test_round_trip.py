@@ -34,7 +34,7 @@ tool = some(
     effect=st.sampled_from(["read", "poll", "write", "destructive"]),
     args=args,
     max_calls=limits,
-    resource=names,
+    resource=names.filter(lambda text: not set(text) & set("{}")) | st.just("db/{name}"),
 )
 policies = some(
     loop=some(max_rounds=limits | st.none(), accept_done=st.just("always")),

@@ -68,15 +68,15 @@ class FinishLine:
         )
         return agent
 
-    def text(self) -> str:
-        """What the prompt says."""
+    def text(self, steps: int | None = None) -> str:
+        """What the prompt says; `steps` when something else than the line's own holds."""
         listed = "\n".join(f"{n}. {c}" for n, c in enumerate(self.criteria, 1))
         numbers = ", ".join(str(n) for n in range(1, len(self.criteria) + 1))
         return (
             f"The task is finished when all of these hold:\n{listed}\n"
             f"Then call report_complete(summary, met=[{numbers}]). When you cannot get there, call "
             "report_partial(summary, not_done) and name what is not done. "
-            f"After {self.steps} steps you must report partial."
+            f"After {steps or self.steps} steps you must report partial."
         )
 
     def _enter(self, callback_context: Any) -> None:
@@ -105,8 +105,9 @@ class FinishLine:
         now = self._active.of(callback_context)
         line = now.book.account.work.line(now.agent, now.within)
         if line is not None and line.report is None:
-            asked = [self.text()]
-            if line.steps >= self.steps:
+            most = self._most(now)
+            asked = [self.text(most)]
+            if line.steps >= most:
                 asked.append(f"You have used {line.steps} steps: call report_partial now.")
             llm_request.append_instructions(asked)
         if now.guarded:  # the model judges
@@ -125,6 +126,11 @@ class FinishLine:
             )
         now.book.write(step)
         return None
+
+    def _most(self, now: Activation) -> int:
+        rules = getattr(now.book, "rules", ())
+        theirs = [p.rule.limit for p in rules if isinstance(p.rule, ReportDue)]
+        return min([self.steps, *(limit for limit in theirs if limit is not None)])
 
     def _before_tool(self, tool: Any, args: dict[str, Any], tool_context: Any) -> Any:
         now = self._active.of(tool_context)
