@@ -218,6 +218,17 @@ async def test_a_line_that_ends_the_run_ends_the_loop() -> None:
     assert (result.account.rounds, steps_of(agent)) == (1, 1)
 
 
+async def test_each_round_of_a_loop_starts_anew() -> None:
+    desk = Desk()
+    answer = '{"findings": ["one"], "done": false}'
+    agent = desk.agent(*[*[call("look")] * 3, answer] * 2)
+    FinishLine(CRITERIA, steps=4).on(agent)
+    policy = roomy()
+    flow = Workflow(name="flow", edges=[(START, loop_until_done(agent, policy))])
+    result = await run_guarded(App(name="flow", root_agent=flow), "go", policy)
+    assert (desk.looked, result.account.rounds) == (6, 2)
+
+
 class Verdict(BaseModel):
     summary: str = ""
     complete: bool = False

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from roundsman.adk.alone import Activation, Activations, OwnTool, put_on, texts
+from roundsman.adk.current import current_loop
 from roundsman.adk.reports import report_reply
 from roundsman.guard import Kind
 from roundsman.guard.events import ActionBegins, LineDrawn, Reported, StepBegins
@@ -148,7 +149,7 @@ class FinishLine:
         line = work.line(now.agent, now.within)
         silent = line is not None and line.report is None and stopped is None
         # in a round the answer says whether it is done; what waits for a person has not ended
-        if silent and not now.book.account.rounds and _gave_answer(callback_context, now.agent):
+        if silent and not current_loop() and _gave_answer(callback_context, now.agent):
             why = "ended without a report"
             now.book.write(forced_report(work, now.agent, now.within, why))
         self._active.leave(callback_context)

@@ -98,7 +98,7 @@ class Work:
 _FOLLOWED = frozenset(
     e.kind
     for e in (
-        ev.StepBegins, ev.LineDrawn, ev.Reported, ev.RoundBegins, ev.PlanMade, ev.PlanRevised,
+        ev.StepBegins, ev.LineDrawn, ev.Reported, ev.PlanMade, ev.PlanRevised,
         ev.PlanMarked,
     )
 )  # fmt: skip
@@ -121,8 +121,6 @@ def follow(work: Work, event: ev.Event) -> Work:
         work = _put_line(work, event, evolve(line, report=report))
         partial = work.partial or not (event.complete or event.within)
         return evolve(work, partial=partial)
-    if isinstance(event, ev.RoundBegins):
-        return evolve(work, lines={}) if work.lines else work
     if isinstance(event, ev.PlanMade):
         plan = Plan(tuple(PlanStep(text) for text in event.steps))
         return _put_plan(work, event, plan)
