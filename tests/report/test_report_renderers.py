@@ -76,7 +76,7 @@ def test_the_first_screen_is_the_verdict() -> None:
         "web, billing",
         "sum(rate(http_requests_total",
         "SELECT * FROM logs WHERE message LIKE '%too many%'",
-        'list_deploys {"window_minutes": 60}',
+        "list_deploys '{\"window_minutes\": 60}'",
         "Roll orders-api back",
     ):
         assert part in screen
@@ -179,7 +179,7 @@ def test_an_excerpt_is_what_was_found_not_its_envelope(excerpt: Any, shown: str)
 
 def test_a_query_without_text_of_its_own_is_a_call_without_blanks() -> None:
     query = {"tool": "query_logs", "service": "", "text": None, "from": "10:00"}
-    assert query_text({"query": query}) == 'query_logs {"from": "10:00"}'
+    assert query_text({"query": query}) == 'query_logs \'{"from": "10:00"}\''
     assert query_text({"tool": "t", "args": {}}) == ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -94,8 +95,8 @@ def _excerpt(result: Any) -> str:
 
 
 def _call_text(tool: str, asked: dict[str, Any]) -> str:
-    args = ", ".join(f"{k}={v!r}" for k, v in asked.get("args", {}).items())
-    return f"{tool}({args})"
+    """The call for a tool that echoed no query; quoted, since others beside it can be pasted."""
+    return shlex.join([tool, json.dumps(asked.get("args", {}), default=str)])
 
 
 def _findings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from roundsman.report.text import as_dicts, as_list, clean, compact
 QUERY_LIMIT = 8_000
 """Characters of a query that are shown in files; longer ones are whole in report.json only."""
 
+_TEXTS = ("raw", "query", "sql", "promql", "expr")
 _BODIES = ("excerpts", "rows", "series", "changes", "templates", "error", "reason")
 _BODY = r'"{}": \[(?!\])"?'
 
@@ -63,26 +65,41 @@ def read_findings(report: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def query_text(item: Mapping[str, Any]) -> str:
-    """The query to paste elsewhere: its own text where the tool gave one, else its arguments."""
+    """The query to paste elsewhere: its own text where the tool gave one, else its arguments.
+
+    It may be a shell line around words out of a log. It is shown as it is or not at all: a character
+    taken out of a quoted line moves its quotes, and what was a word becomes a command.
+    """
     query = item.get("query")
     if isinstance(query, Mapping):
-        for key in ("raw", "query", "sql", "promql", "expr"):
-            if isinstance(query.get(key), str) and query[key].strip():
-                return clean(query[key], QUERY_LIMIT, lines=True)
-        return _call(query.get("tool") or item.get("tool"), query)
-    if not query:
-        args = item.get("args")
-        if not args:
-            return ""
-        return _call(item.get("tool"), args)
-    return clean(query, QUERY_LIMIT, lines=True)
+        for key in _TEXTS:
+            text = query.get(key)
+            if isinstance(text, str) and text.strip() and (shown := _as_it_is(text)):
+                return shown
+        args = item.get("args") or {k: v for k, v in query.items() if k not in _TEXTS}
+        return _call(query.get("tool") or item.get("tool"), args)
+    if isinstance(query, str) and (shown := _as_it_is(query)):
+        return shown
+    args = item.get("args")
+    return _call(item.get("tool"), args) if args else ""
+
+
+def _as_it_is(text: str) -> str:
+    """The text without blank lines around it, or nothing when cleaning would change more."""
+    text = text.replace("\r\n", "\n").strip("\n").expandtabs(4)
+    return text if clean(text, QUERY_LIMIT, lines=True) == text else ""
 
 
 def _call(tool: object, args: object) -> str:
-    """A call as one line; arguments that were left blank say nothing and are left out."""
+    """A call as one line; arguments that were left blank say nothing and are left out.
+
+    Quoted as a shell would, since it stands where others can be pasted: then it names a command
+    that is not there, and nothing in it runs.
+    """
     if isinstance(args, Mapping):
         args = {k: v for k, v in args.items() if k != "tool" and v is not None and v != ""}
-    return clean(f"{clean(tool, 120)} {compact(args) if args else ''}", QUERY_LIMIT, lines=True)
+    words = [clean(tool, 120), clean(compact(args), QUERY_LIMIT) if args else ""]
+    return " ".join(shlex.quote(word) for word in words if word)
 
 
 def readable(excerpt: object) -> str:

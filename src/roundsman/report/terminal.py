@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -68,10 +69,13 @@ class _Page:
         if not one.query:
             return
         query = one.query
-        if len(query) > _QUERY_LIMIT:
-            query = query[:_QUERY_LIMIT].rstrip() + "…"
-            if self.view.run_id:
-                query += f"\n# whole: roundsman runs show {self.view.run_id} --evidence {one.id}"
+        # An end cut off leaves a quote open, and another alphabet's quotes must not become ours:
+        # what cannot stand here whole is fetched by name.
+        if len(query) > _QUERY_LIMIT or self._fit(query) != query:
+            if not self.view.run_id:
+                return
+            words = ["roundsman", "runs", "show", self.view.run_id, "--evidence", one.id]
+            query = shlex.join(words)
         for line in query.split("\n"):
             self._line("    ", line, "cyan", whole=True)
 
