@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from roundsman.investigate.analyst import plan
+from roundsman.investigate.analyst_facts import collect
+from roundsman.investigate.answers import RESULT
 from roundsman.investigate.incident import load_incident
 from roundsman.investigate.picture import charts, timeline
-from roundsman.investigate.tools import RESULT, NeverRun, make_tools
+from roundsman.investigate.tools import NeverRun, make_tools
 from roundsman.investigate.verdict import settle
 from roundsman.sources.times import iso, parse_time
 
@@ -164,11 +166,12 @@ def test_the_write_tool_never_runs() -> None:
 
 def test_the_timeline_tells_the_story_in_order() -> None:
     incident = load_incident(OUTAGE)
-    rows = timeline(incident, answer(OUTAGE)[1])
+    facts = collect((t.__name__, t.__name__, t()) for t in make_tools(incident)[:3])
+    rows = timeline(incident, answer(OUTAGE)[1], facts)
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
     kinds = [row["kind"] for row in rows]
     assert kinds.index("onset") < kinds.index("log") < kinds.index("alert")
-    drawn = charts(incident, None)
+    drawn = charts(incident, None, facts)
     assert {"title", "points", "onset", "marks"} <= set(drawn[0])
     assert any("5xx" in chart["metric"] for chart in drawn)
 

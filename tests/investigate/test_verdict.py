@@ -32,7 +32,11 @@ DEPLOY = {
 
 def evidence(metrics: list[Any], changes: list[Any]) -> list[dict[str, Any]]:
     return [
-        {"id": "a1", "tool": "query_metrics", "result": {"status": "ok", "series": metrics}},
+        {
+            "id": "a1",
+            "tool": "query_metrics",
+            "result": {"status": "ok", "series": metrics, "counts": {"series": 3}},
+        },
         {"id": "a2", "tool": "list_deploys", "result": {"status": "ok", "changes": changes}},
     ]
 

@@ -134,6 +134,8 @@ def _proposal(
     name = request.model or model.model
     history = f"{agent}\x00{ticket.branch}\x00{current_loop()}" if ticket else ""
     prompt, request_print = measure_prompt(request, run.counted, history)
+    if getattr(model, "spends_no_tokens", False):  # a planner without a provider, as the analyst
+        prompt = 0
     lookup = PRICES.get(run.account.policy)
     most = request.config.max_output_tokens if request.config else None
     prices = lookup(name) if lookup else None

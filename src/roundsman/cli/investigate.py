@@ -62,13 +62,15 @@ def watched(
     work: Callable[[Any], tuple[dict[str, Any], bool]],
 ) -> int:
     """Run `work` with progress on standard error; its report to standard output and `out`."""
+    from roundsman.cli.undisturbed import undisturbed
     from roundsman.report import PipedConsole, Progress, to_json, to_terminal, write_all
 
     if out is not None:
         _check_writable(out)
     progress = Progress(PipedConsole(stderr=True), _limits(policy))
     try:
-        report, broken_off = work(_watcher(progress, policy))
+        with undisturbed():
+            report, broken_off = work(_watcher(progress, policy))
     finally:
         progress.close()
     written = write_all(report, out) if out is not None else []  # before a pipe may break

@@ -39,13 +39,15 @@ def list_(as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="The whole report as JSON.")
 def run(name: str, policy_name: str, tokens_per_call: int, as_json: bool) -> None:
     """Run scenario NAME under a policy and show what it came to."""
+    from roundsman.cli.undisturbed import undisturbed
     from roundsman.investigate.scenarios import run_scenario
     from roundsman.ledger import open_store
     from roundsman.policy import load_policy
     from roundsman.report.text import plural
 
     policy = load_policy(policy_name)
-    report = asyncio.run(run_scenario(name, policy, open_store(), tokens_per_call))
+    with undisturbed():
+        report = asyncio.run(run_scenario(name, policy, open_store(), tokens_per_call))
     if as_json:
         click.echo(json.dumps(report, indent=2, default=str))
         return

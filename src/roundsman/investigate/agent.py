@@ -11,10 +11,11 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.workflow import START, Workflow
 
 from roundsman.adk import guarded, loop_until_done
+from roundsman.investigate.windows import MINUTES
 from roundsman.ledger import Store
 from roundsman.policy import Policy
 
-WINDOW = {"window_minutes": {"max": 60, "min": 1, "on_excess": "clamp"}}
+WINDOW = {"window_minutes": {"max": MINUTES, "min": 1, "on_excess": "clamp"}}
 DECLARED: dict[str, Any] = {
     "query_metrics": {"effect": "read", "args": WINDOW},
     "query_logs": {"effect": "read", "args": WINDOW},
@@ -25,7 +26,9 @@ DECLARED: dict[str, Any] = {
 INSTRUCTION = """\
 You investigate one incident, one round at a time, with read-only tools.
 
-Ask narrow questions. Every result carries an evidence_id; cite the ids that support a finding.
+Ask narrow questions. One looks at 60 minutes at most; when a result has earlier_minutes, the
+incident's window began that long before: look there too (end_minutes_ago). Every result carries an
+evidence_id; cite the ids that support a finding.
 State only what the results show: numbers, names and times must occur in them. Say which finding is
 the cause (role "cause"), which is a symptom, which change came before it. When nothing in the
 telemetry moved, say done with the finding that nothing moved; do not guess.

@@ -1,7 +1,8 @@
 """The keyless analyst: a thin planner over structured tool results, and the baseline for any model.
 
-It has no data access of its own: it asks for metrics, logs and changes once, then words what the
-results say. Every number, name and time in its statements is copied from the results it cites.
+It has no data access of its own: it asks for metrics, logs and changes, piece by piece when the
+window is long, then words what the results say. Every number, name and time in its statements is
+copied from the results it cites.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from roundsman.investigate.analyst_facts import (
     echoes,
     suspects,
 )
+from roundsman.investigate.windows import MINUTES, offsets
 
-_MINUTES = 60
 _MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
 _TEMPLATE = 200
 _LITERAL = 8
@@ -29,27 +30,48 @@ _LITERAL = 8
 Exchange = tuple[str, Mapping[str, Any], Any]
 
 
+def _look(ago: int) -> dict[str, Any]:
+    return {"window_minutes": MINUTES} | ({"end_minutes_ago": ago} if ago else {})
+
+
 def _calls() -> list[dict[str, Any]]:
-    look = {"service": "", "window_minutes": _MINUTES}
+    """The newest piece of the window: everything."""
+    look = {"service": "", **_look(0)}
     return [
         {"name": "query_metrics", "args": {**look, "metric": ""}},
         {"name": "query_logs", "args": {**look, "text": ""}},
-        {"name": "list_deploys", "args": {"window_minutes": _MINUTES}},
+        {"name": "list_deploys", "args": _look(0)},
     ]
 
 
-def _closer(facts: Facts) -> list[dict[str, Any]]:
-    """A second look at what moved first: one series, one kind of log line."""
+def _earlier(facts: Facts) -> list[dict[str, Any]]:
+    """The pieces before it, the newest first."""
+    calls = []
+    for ago in offsets(facts.earlier):
+        look = {"service": "", **_look(ago)}
+        calls.append({"name": "query_metrics", "args": {**look, "metric": ""}})
+        calls.append({"name": "query_logs", "args": {**look, "text": ""}})
+    for ago in offsets(facts.earlier, overlap=0):
+        calls.append({"name": "list_deploys", "args": _look(ago)})
+    return calls
+
+
+def _closer(facts: Facts, asked: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A second look at what moved first: one series, one kind of log line, in the same piece."""
+
+    def same_piece(moved: Moved) -> dict[str, Any]:
+        return _look(int(asked.get(moved.evidence, {}).get("end_minutes_ago") or 0))
+
     calls = []
     first = next((one for one in facts.symptoms() if not one.log), None)
     if first:
-        args = {"service": first.service, "metric": first.name, "window_minutes": _MINUTES}
+        args = {"service": first.service, "metric": first.name, **same_piece(first)}
         calls.append({"name": "query_metrics", "args": args})
     if facts.bad_logs:
         line = min(facts.bad_logs, key=lambda moved: moved.at)
         text = _literal(line.name)
         if len(text) >= _LITERAL:
-            args = {"service": line.service, "text": text, "window_minutes": _MINUTES}
+            args = {"service": line.service, "text": text, **same_piece(line)}
             calls.append({"name": "query_logs", "args": args})
     return calls
 
@@ -202,7 +224,8 @@ def _answer(facts: Facts) -> dict[str, Any]:
         found_counts = facts.counts.items()
         looked = ", ".join(f"{count} {name}" for name, count in found_counts if name != "moved")
         text = f"nothing moved beyond its noise in what was looked at ({looked or 'no data'})"
-        findings.append(_finding("ruled_out", text, list(facts.looked.values())))
+        cited = [*facts.looked.values(), *facts.counted_in.values()]
+        findings.append(_finding("ruled_out", text, cited))
     return {"findings": findings, "done": True}
 
 
@@ -218,7 +241,12 @@ def plan(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]] | d
         return _calls()
     triples = _triples(exchanges)
     overview = len(_calls())
-    if len(exchanges) == overview and (closer := _closer(collect(triples))):
+    earlier = _earlier(collect(triples[:overview]))
+    if len(exchanges) == overview and earlier:
+        return earlier
+    overview += len(earlier)
+    asked = {triple[0]: args for triple, (_, args, _) in zip(triples, exchanges, strict=True)}
+    if len(exchanges) == overview and (closer := _closer(collect(triples), asked)):
         return closer
     # the narrow results first: a movement is cited from the result that shows it best
     return _answer(collect([*triples[overview:], *triples[:overview]]))

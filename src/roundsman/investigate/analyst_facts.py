@@ -20,6 +20,8 @@ LOOK_BACK = 3600.0
 #: movements this long before the errors belong to the same event, in seconds
 _LEAD = 900.0
 _SAME_MOMENT = 60.0
+#: overlapping questions see one movement this far apart at most, in seconds
+_SAME_MOVEMENT = 600.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,11 @@ class Changed:
 
 @dataclass
 class Facts:
-    """Everything that moved or was changed, by kind."""
+    """Everything that moved or was changed, by kind.
+
+    `counts` are the largest a result gave, `counted_in` the results that did, `earlier` the minutes of
+    the incident's window before the newest piece that was looked at.
+    """
 
     metrics: list[Moved] = field(default_factory=list)
     settings: list[Moved] = field(default_factory=list)
@@ -73,6 +79,8 @@ class Facts:
     failed: list[str] = field(default_factory=list)
     looked: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    counted_in: dict[str, str] = field(default_factory=dict)
+    earlier: int = 0
 
     @property
     def bad_logs(self) -> list[Moved]:
@@ -136,11 +144,25 @@ def _moved(evidence: str, row: Any, log: bool) -> Moved | None:
     return Moved(evidence, at, str(row.get("service") or ""), name, row, log)
 
 
+def _enter(same: list[Moved], one: Moved) -> None:
+    """Add a movement to those of the same series or kind of line, unless it is one of them.
+
+    Of one seen twice the first stays: the narrow question comes first. A kind of line appears once, and
+    when it comes and goes every piece of a long window calls it new; the oldest is right.
+    """
+    if any(abs(one.at - other.at) <= _SAME_MOVEMENT for other in same):
+        return
+    if one.log and same:
+        same[:] = [min([*same, one], key=lambda moved: moved.at)]
+    else:
+        same.append(one)
+
+
 def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
     """Facts from (evidence id, tool, result) triples; repeats of the same entry count once."""
     facts = Facts()
     seen: set[tuple[str, str, str]] = set()
-    flat: list[Moved] = []
+    moved: dict[tuple[str, str, str], list[Moved]] = {}
     for evidence, tool, result in results:
         if not isinstance(result, Mapping) or result.get("status") in ("error", "blocked"):
             facts.failed.append(tool)
@@ -148,14 +170,18 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
         facts.looked.setdefault(tool, evidence)
         counts = result.get("counts")
         for name, count in (counts if isinstance(counts, Mapping) else {}).items():
-            if isinstance(count, int):
-                facts.counts[name] = max(count, facts.counts.get(name, 0))
+            if isinstance(count, int) and count >= facts.counts.get(name, 0):
+                if name not in facts.counts or count > facts.counts[name]:
+                    facts.counted_in[name] = evidence
+                facts.counts[name] = count
+        earlier = result.get("earlier_minutes")
+        if isinstance(earlier, int):
+            facts.earlier = max(facts.earlier, earlier)
         for field_name, log in (("series", False), ("templates", True)):
             for row in result.get(field_name) or []:
                 one = _moved(evidence, row, log)
-                if one and (key := (field_name, one.service, one.name)) not in seen:
-                    seen.add(key)
-                    flat.append(one)
+                if one:
+                    _enter(moved.setdefault((field_name, one.service, one.name), []), one)
         for row in result.get("changes") or []:
             at = parse_time(row.get("at")) if isinstance(row, Mapping) else None
             if at is None:
@@ -165,7 +191,7 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
                 seen.add(key)
                 facts.changes.append(Changed(evidence, at, row))
     facts.changes.sort(key=lambda change: change.at)
-    for one in flat:
+    for one in (one for same in moved.values() for one in same):
         if one.log:
             facts.logs.append(one)
         elif one.row.get("moved") == "transient":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, ClassVar
 
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
@@ -20,8 +20,9 @@ NO_TOKENS = types.GenerateContentResponseUsageMetadata(
 
 class AnalystModel(BaseLlm):
     """A planner over structured tool results. It sees what a model would see, nothing else, and
-    uses no tokens."""
+    spends no tokens, so none are reserved for what it reads."""
 
+    spends_no_tokens: ClassVar[bool] = True
     model: str = "analyst"
 
     async def generate_content_async(

@@ -15,7 +15,7 @@ from roundsman.errors import UsageError
 from roundsman.investigate.agent import build_app, declared
 from roundsman.investigate.incident import load_incident
 from roundsman.investigate.models import model_named
-from roundsman.investigate.run import threaded
+from roundsman.investigate.threads import threaded
 from roundsman.investigate.tools import make_tools
 from roundsman.policy import load_policy
 

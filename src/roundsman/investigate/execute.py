@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 from google.adk.agents.run_config import RunConfig
@@ -13,6 +12,7 @@ from google.adk.sessions import BaseSessionService, InMemorySessionService
 from google.genai import types
 
 from roundsman.adk import plugin_of
+from roundsman.guard.rules.budgets import WallClock
 from roundsman.ledger import LiveRun
 
 
@@ -26,30 +26,55 @@ async def execute(
     The engine's own call limit is off (the guarded model counts): it would raise before the model
     is reached and knows nothing of nested runs.
     """
-    logging.getLogger("google_adk").setLevel(logging.ERROR)  # its hints are not for on-call people
     service = sessions or InMemorySessionService()
     runner = Runner(app=app, session_service=service)
     session = await service.create_session(app_name=app.name, user_id="oncall")
     plugin_of(app).expect(session.id, run)
     message = types.Content(role="user", parts=[types.Part(text=question)])
     output: dict[str, Any] = {}
+    limit = _wall_clock(run)
+    left = None if limit is None else max(0.0, limit - run.account.active)
     try:
-        async for event in runner.run_async(
-            user_id="oncall",
-            session_id=session.id,
-            new_message=message,
-            run_config=RunConfig(max_llm_calls=0),
-        ):
-            if isinstance(event.output, dict) and "findings" in event.output:
-                output = event.output
+        async with asyncio.timeout(left) as deadline:
+            async for event in runner.run_async(
+                user_id="oncall",
+                session_id=session.id,
+                new_message=message,
+                run_config=RunConfig(max_llm_calls=0),
+            ):
+                if isinstance(event.output, dict) and "findings" in event.output:
+                    output = event.output
+    except TimeoutError as error:
+        if deadline.expired():
+            why = f"{limit:g} s used; what was still running was broken off"
+            run.stop("wall_clock", why, WallClock.name, WallClock.layer)
+        else:
+            _failed(run, error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         run.end("aborted", detail="interrupted by Ctrl-C")
         raise
     except Exception as error:
-        run.end("failed", layer="model", detail=f"{type(error).__name__}: {error}"[:500])
+        _failed(run, error)
     stopped = run.account.ending
     if stopped is None:
         run.end("failed", detail="the engine ended the run without an answer")
     else:
         run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
     return output
+
+
+def _failed(run: LiveRun, error: Exception) -> None:
+    """End the run as failed, unless it was stopped already: then the error is what came of that."""
+    if run.account.stopped is None:
+        run.end("failed", layer="", detail=f"{type(error).__name__}: {error}"[:500])
+
+
+def _wall_clock(run: LiveRun) -> float | None:
+    """Seconds the policy gives the run. The rule looks before each call; a call that hangs ends by
+    the clock itself."""
+    limits = [
+        placed.rule.limit
+        for placed in run.rules
+        if isinstance(placed.rule, WallClock) and placed.mode == "enforce"
+    ]
+    return min(limits, default=None)

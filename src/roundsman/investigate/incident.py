@@ -13,12 +13,14 @@ import yaml
 
 from roundsman.analysis import LogSummary, summarise
 from roundsman.errors import SourceError
+from roundsman.investigate.windows import MINUTES
 from roundsman.sources import IncidentFolder, LogLine, Unseen, Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.times import iso, parse_time
 
 _BEFORE_ALERT, _AFTER_ALERT = 45 * 60.0, 15 * 60.0
-_LONGEST = 60 * 60.0
+_HOUR = MINUTES * 60.0
+_LONGEST_FOUND = 6 * _HOUR
 _EXCERPTS = 6
 _LARGEST_ALERT = 16 * 1024 * 1024
 _JSON_NAMES: dict[type, str] = {
@@ -48,7 +50,7 @@ class Incident:
     services: list[str]
     alert: Alert | None
     source: IncidentFolder
-    _logs: dict[tuple[float, str, str], tuple[LogSummary, list[LogLine]]] = field(
+    _logs: dict[tuple[float, float, str, str], tuple[LogSummary, list[LogLine]]] = field(
         default_factory=dict, repr=False
     )
     _reading: Lock = field(default_factory=Lock, repr=False, compare=False)
@@ -65,7 +67,7 @@ class Incident:
             return self._read(window, service, text)
 
     def _read(self, window: Window, service: str, text: str) -> tuple[LogSummary, list[LogLine]]:
-        key = (window.start, service, text)
+        key = (window.start, window.end, service, text)
         if key not in self._logs:
             extent = self.source.extent() or window
             seen = Window(max(window.start, min(extent.start, window.end - 1)), window.end)
@@ -195,9 +197,9 @@ def _found_window(folder: IncidentFolder, alert: Alert | None) -> Window:
     extent = folder.extent()
     if alert and alert.at is not None:
         end = alert.at + _AFTER_ALERT
-        if extent and extent.start <= alert.at <= extent.end + _LONGEST:
+        if extent and extent.start <= alert.at <= extent.end + _HOUR:
             end = min(end, max(extent.end, alert.at))
-            start = max(end - _LONGEST, min(extent.start, alert.at - 60))
+            start = max(end - _HOUR, min(extent.start, alert.at - 60))
             return Window(start, end)
         return Window(alert.at - _BEFORE_ALERT, end)
     if extent is None:
@@ -205,14 +207,23 @@ def _found_window(folder: IncidentFolder, alert: Alert | None) -> Window:
             f"{folder.path}: no time can be read in it; give a window in incident.yaml"
         )
     # a lone moment still needs a width
-    return Window(max(extent.start, extent.end - _LONGEST) - 1, extent.end + 1)
+    return Window(max(extent.start, extent.end - _LONGEST_FOUND) - 1, extent.end + 1)
+
+
+def _note_earlier(folder: IncidentFolder, window: Window) -> None:
+    """A window nobody gave is a guess; what it leaves out is said."""
+    extent = folder.extent()
+    if extent and window.start - extent.start > 90:
+        what = f"telemetry from {iso(extent.start)} to {iso(window.start)}"
+        why = "before the window looked at; a longer one can be given in incident.yaml"
+        folder.note(Unseen(what, why))
 
 
 def load_incident(path: str | Path, question: str | None = None) -> Incident:
     """Open an incident folder.
 
     The question comes from the argument, incident.yaml, alert.json or a default, in this order; the
-    window from incident.yaml, else around the alert, else the last hour of telemetry. Raises
+    window from incident.yaml, else around the alert, else the last six hours of telemetry. Raises
     SourceError with one line when there is nothing to investigate.
     """
     root = Path(path)
@@ -230,13 +241,16 @@ def load_incident(path: str | Path, question: str | None = None) -> Incident:
         who = f" on {alert.service}" if alert.service else ""
         asked = f"What caused {alert.name}{who}?"
     window = _given_window(spec.get("window"), spec_file.name if spec_file else "")
+    if window is None:
+        window = _found_window(folder, alert)
+        _note_earlier(folder, window)
     services = spec.get("services")
     if services is not None and not isinstance(services, list):
         raise SourceError(f"incident.yaml: services must be a list, got {services!r}")
     return Incident(
         path=root,
         question=str(asked or _DEFAULT),
-        window=window or _found_window(folder, alert),
+        window=window,
         services=[str(name) for name in services] if services else folder.services(),
         alert=alert,
         source=folder,

@@ -1,4 +1,8 @@
-"""What a report draws: the timeline of an incident, and the charts that show the movement."""
+"""What a report draws: the timeline of an incident, and the charts that show the movement.
+
+Everything comes from results the run holds and from what is in memory: drawing must not take longer
+than the investigation was allowed to, and no log is read again.
+"""
 
 from __future__ import annotations
 
@@ -7,47 +11,49 @@ from typing import Any
 
 import numpy as np
 
-from roundsman.analysis import Onset, find_onset, shifts
+from roundsman.investigate.analyst_facts import Facts, Moved
+from roundsman.investigate.answers import number
 from roundsman.investigate.incident import Incident
-from roundsman.investigate.tools import number
+from roundsman.investigate.windows import MINUTES
 from roundsman.sources import Series, Window
 from roundsman.sources.times import iso, parse_time
 
 _CHARTS, _POINTS = 6, 120
 _LOG_LINES, _METRICS = 6, 12
+_HOUR = MINUTES * 60.0
 
 
 def _window(incident: Incident) -> Window:
-    return Window(incident.window.end - 3600, incident.window.end)
+    whole = incident.window
+    return Window(min(whole.start, whole.end - _HOUR), whole.end)
 
 
-def _moved(incident: Incident) -> list[tuple[Series, Onset]]:
-    series = incident.source.series(_window(incident))
-    if not series:
-        return []
-    extent = Window(
-        min(float(one.times[0]) for one in series), max(float(one.times[-1]) for one in series)
+def _moved(facts: Facts) -> list[Moved]:
+    """Metrics that moved: what a setting repeats last, what moved furthest first."""
+    found = [*facts.metrics, *facts.transients, *facts.settings]
+    return sorted(
+        found, key=lambda m: (bool(m.row.get("setting")), -float(m.row.get("score") or 0), m.at)
     )
-    found = [(one, onset) for one in series if (onset := find_onset(one, extent))]
-    # what a setting repeats is shown last; what moved furthest first
-    return sorted(found, key=lambda pair: (pair[1].setting, -pair[1].score, pair[1].at))
 
 
-def timeline(incident: Incident, cause: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Changes, onsets, new error lines and the alert in the order of their times (UTC)."""
+def timeline(incident: Incident, cause: Mapping[str, Any], facts: Facts) -> list[dict[str, Any]]:
+    """Changes, onsets, new error lines and the alert in the order of their times (UTC).
+
+    `facts` are what the run's results say.
+    """
     rows: list[tuple[float, str, str, str]] = []
-    window = _window(incident)
-    for change in incident.source.changes(window):
+    for change in incident.source.changes(_window(incident)):
         keys = [f"{key} {old} → {new}" for key, (old, new) in list(change.diff.items())[:4]]
         what = f"{change.kind} {change.name}" + (f": {', '.join(keys)}" if keys else "")
         rows.append((change.at, what, "deploy", change.service))
-    for series, onset in _moved(incident)[:_METRICS]:
-        before = "no samples" if onset.before is None else number(onset.before)
-        after = "no samples" if onset.after is None else number(onset.after)
-        rows.append((onset.at, f"{series.metric} {before} → {after}", "metric", series.service))
-    moved = [one for one in shifts(incident.logs(window)[0]) if one.bad]
-    for one in moved[:_LOG_LINES]:
-        rows.append((one.at, one.template.template[:200], "log", one.template.service))
+    for moved in _moved(facts)[:_METRICS]:
+        before, after = (
+            "no samples" if moved.row.get(side) is None else moved.row[side]
+            for side in ("before", "after")
+        )
+        rows.append((moved.at, f"{moved.name} {before} → {after}", "metric", moved.service))
+    for line in sorted(facts.bad_logs, key=lambda m: -int(m.row.get("after") or 0))[:_LOG_LINES]:
+        rows.append((line.at, line.name[:200], "log", line.service))
     if incident.alert and incident.alert.at is not None:
         rows.append((incident.alert.at, incident.alert.name, "alert", incident.alert.service))
     since = parse_time(cause.get("since"))
@@ -58,37 +64,55 @@ def timeline(incident: Incident, cause: Mapping[str, Any]) -> list[dict[str, Any
     return [{"at": iso(at), "what": what, "kind": k, "service": s} for at, what, k, s in rows]
 
 
-def charts(incident: Incident, onset: str | None) -> list[dict[str, Any]]:
+def charts(incident: Incident, onset: str | None, facts: Facts) -> list[dict[str, Any]]:
     """Up to six metrics that moved, at most 120 points each, with the changes as marks.
 
-    `onset` is the cause's `since`; a series that moved by itself carries its own time. With nothing
-    moved, the first series are drawn, so that a reader can see that they are quiet.
+    `onset` is the cause's `since`; a series that moved by itself carries its own time, and of a window
+    of hours only the one around that is drawn. With nothing moved, the first series are drawn, so
+    that a reader can see that they are quiet.
     """
     window = _window(incident)
-    pairs: list[tuple[Series, Onset | None]] = [(one, found) for one, found in _moved(incident)]
+    series = incident.source.series(window)
+    named = {(one.service, one.metric): one for one in series}
+    pairs: list[tuple[Series, Moved | None]] = []
+    for moved in _moved(facts):
+        one = named.pop((moved.service, moved.name), None)
+        if one is not None:
+            pairs.append((_around(one, moved.at, window), moved))
     if not pairs:
-        pairs = [(one, None) for one in incident.source.series(window)]
+        pairs = [(one, None) for one in series]
+    changes = incident.source.changes(window)
     out = []
-    for series, found in pairs[:_CHARTS]:
+    for one, found in pairs[:_CHARTS]:
         picked = np.unique(
-            np.linspace(0, series.times.size - 1, min(_POINTS, series.times.size)).astype(int)
+            np.linspace(0, one.times.size - 1, min(_POINTS, one.times.size)).astype(int)
         )
-        first, last = float(series.times[0]), float(series.times[-1])
+        first, last = float(one.times[0]), float(one.times[-1])
         marks = [
             {"at": iso(change.at), "label": f"{change.kind} {change.name}"}
-            for change in incident.source.changes(window)
+            for change in changes
             if first - 60 <= change.at <= last + 60
         ]
         out.append(
             {
-                "title": f"{series.service} {series.metric}".strip(),
-                "service": series.service,
-                "metric": series.metric,
+                "title": f"{one.service} {one.metric}".strip(),
+                "service": one.service,
+                "metric": one.metric,
                 "points": [
-                    [iso(float(series.times[i])), number(float(series.values[i]))] for i in picked
+                    [iso(float(one.times[i])), number(float(one.values[i]))] for i in picked
                 ],
                 "onset": iso(found.at) if found else onset,
                 "marks": marks[:8],
             }
         )
     return out
+
+
+def _around(series: Series, at: float, window: Window) -> Series:
+    if window.end - window.start <= 1.5 * _HOUR:
+        return series
+    end = min(window.end, at + _HOUR / 2)
+    inside = (series.times >= end - _HOUR) & (series.times <= end)
+    if not inside.any():
+        return series
+    return Series(series.service, series.metric, series.times[inside], series.values[inside])

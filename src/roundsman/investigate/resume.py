@@ -51,7 +51,6 @@ def resume(
     if any(r.kind == "run_ends" for r in records):
         run = LiveRun.reopen_ended(store, run_id)
         report = finish_report(run, case.policy, case.model, case.incident)
-        store.save_report(run_id, report)
         return report, False
     changes = _changes(begun, case, _policy_now(begun, records))
     if changes and not accept_change:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +10,21 @@ from typing import Any
 
 from google.adk.apps import App
 
+from roundsman.errors import LedgerError, UsageError
 from roundsman.guard import rules_for
 from roundsman.guard.events import Event
 from roundsman.guard.prints import canonical, digest
 from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declared
+from roundsman.investigate.analyst_facts import collect
 from roundsman.investigate.assemble import base_report
 from roundsman.investigate.execute import execute
 from roundsman.investigate.incident import Incident, load_incident
 from roundsman.investigate.models import model_named
 from roundsman.investigate.picture import charts, timeline
+from roundsman.investigate.threads import threaded
 from roundsman.investigate.tools import make_tools
 from roundsman.investigate.verdict import settle
+from roundsman.investigate.windows import unasked
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy
 
@@ -39,6 +42,22 @@ class Case:
     setup: dict[str, Any]
 
 
+def refuse_inside_a_loop() -> None:
+    """An investigation runs an event loop of its own.
+
+    Raises:
+        UsageError: one is running in this thread already.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(
+        "an investigation cannot be started inside a running event loop; "
+        "use: await asyncio.to_thread(investigate, ...)"
+    )
+
+
 def prepare(
     path: Path,
     policy: Policy,
@@ -51,7 +70,9 @@ def prepare(
 
     Raises:
         SourceError, MissingDependency, PolicyError: what is missing or wrong.
+        UsageError: an event loop is running in this thread.
     """
+    refuse_inside_a_loop()
     chosen = model_named(model)
     incident = load_incident(path, question)
     policy = declared(policy)
@@ -92,6 +113,7 @@ def investigate(
 
     Raises:
         SourceError, MissingDependency, PolicyError, LedgerError: before a run begins.
+        UsageError: called inside a running event loop.
     """
     store = store or open_store()
     case = prepare(path, policy, question, model, store, policy_source)
@@ -116,25 +138,63 @@ def carry_out(case: Case, run: LiveRun, watch: Watcher | None) -> tuple[dict[str
     except KeyboardInterrupt:
         broken_off = True
         run.end("aborted", detail="interrupted by Ctrl-C")
-    report = finish_report(run, case.policy, case.model, case.incident)
-    run.store.save_report(run.run_id, report)
-    return report, broken_off
+    finally:
+        run.end("failed", detail="it was left before it could end")  # no effect on an ended run
+    return finish_report(run, case.policy, case.model, case.incident), broken_off
 
 
 def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) -> dict[str, Any]:
-    """The report with the verdict code settles from grounded findings."""
+    """The report with the verdict code settles from grounded findings, saved beside the journal.
+
+    What the journal shows is saved first. Verdict, timeline and charts are added each for itself: one
+    that fails is named in `unseen` and costs nothing else.
+    """
     report = base_report(run, policy, model, incident.question)
-    cause = settle(report["findings"], report["evidence"])
-    report["alternatives"] = cause.pop("alternatives", [])
-    named = (f for f in report["findings"] if f["statement"] == cause.get("statement"))
-    cause.setdefault("evidence", next((f["evidence"] for f in named), []))
-    report["cause"] = _only_what_was_seen(cause, report)
-    report["timeline"] = timeline(incident, cause)
-    report["charts"] = charts(incident, cause.get("since"))
-    report["unseen"] = incident.unseen
+    evidence = [dict(row) for row in report["evidence"]]
     for row in report["evidence"]:
         del row["result"]  # whole results stay in the journal: runs show RUN --evidence ID
+    cause = settle([], [])
+    report["alternatives"] = cause.pop("alternatives")
+    report["cause"] = cause | {"because": "the report was left before the verdict was settled"}
+    missing: list[dict[str, Any]] = []
+    _save(run, report, missing)
+    facts = collect((e["id"], e["tool"], e["result"]) for e in evidence)
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "verdict": lambda: _verdict(report, evidence),
+        "timeline": lambda: {"timeline": timeline(incident, report["cause"], facts)},
+        "charts": lambda: {"charts": charts(incident, report["cause"].get("since"), facts)},
+    }
+    for name, make in parts.items():
+        try:
+            report.update(make())
+        except Exception as error:
+            why = f"could not be made: {type(error).__name__}: {error}"[:300]
+            missing.append({"what": f"the {name} of this report", "why": why, "count": 1})
+    left = unasked(incident.window, incident.source.kinds, evidence)
+    said = report["stop"]["reason"] not in ("aborted", "failed")
+    if left and said and report["cause"]["abstained"]:
+        note = "; part of the window was not looked at (see what was not seen)"
+        report["cause"]["because"] += note
+    report["unseen"] = [*incident.unseen, *left, *missing]
+    _save(run, report, missing)
     return report
+
+
+def _save(run: LiveRun, report: dict[str, Any], missing: list[dict[str, Any]]) -> None:
+    try:
+        run.store.save_report(run.run_id, report)
+    except LedgerError as error:  # it can still be shown
+        note = {"what": "this report in the journal", "why": str(error), "count": 1}
+        missing.append(note)
+        report["unseen"] = [*report["unseen"], note]
+
+
+def _verdict(report: dict[str, Any], evidence: list[dict[str, Any]]) -> dict[str, Any]:
+    cause = settle(report["findings"], evidence)
+    alternatives = cause.pop("alternatives", [])
+    named = (f for f in report["findings"] if f["statement"] == cause.get("statement"))
+    cause.setdefault("evidence", next((f["evidence"] for f in named), []))
+    return {"cause": _only_what_was_seen(cause, report), "alternatives": alternatives}
 
 
 def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
@@ -149,19 +209,3 @@ def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[s
     else:
         return cause
     return cause | {"because": because, "next_action": "run the investigation again"}
-
-
-def threaded(tools: list[Callable[..., Any]]) -> list[Callable[..., Any]]:
-    """The tools off the event loop, one at a time, so that a round's time limit can end a round
-    whose tool is slow."""
-    lock = asyncio.Lock()
-
-    def wrap(tool: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(tool)
-        async def run(*args: Any, **kwargs: Any) -> Any:
-            async with lock:
-                return await asyncio.to_thread(tool, *args, **kwargs)
-
-        return run
-
-    return [wrap(tool) for tool in tools]

@@ -221,12 +221,19 @@ def _proposes(finding: Mapping[str, Any]) -> bool:
 def _nothing_moved(facts: Facts) -> str:
     if not facts.looked:
         return "no tool gave a result to judge by"
-    said = {
-        "query_metrics": "no metric moved for good",
-        "query_logs": "no error appeared in the logs",
-    }
-    seen = [text for tool, text in said.items() if tool in facts.looked]
-    parts = [" and ".join(seen) or "neither metrics nor logs were looked at"]
+    if not {"query_metrics", "query_logs"} & set(facts.looked):
+        return "neither metrics nor logs were looked at"
+    seen = []
+    if facts.counts.get("series"):
+        seen.append("no metric moved for good")
+    errors = facts.counts.get("errors", 0)
+    if errors:
+        seen.append(f"the logs hold errors ({errors} lines) all along, but none that is new")
+    elif facts.counts.get("lines"):
+        seen.append("no error appeared in the logs")
+    if not seen:
+        return "there is no metric and no log line in what was looked at"
+    parts = [" and ".join(seen)]
     parts += [f"{say_moved(one)}" for one in facts.transients[:2]]
     return "; ".join(parts)
 

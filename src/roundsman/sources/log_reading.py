@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from roundsman.sources.log_lines import parse_line
 from roundsman.sources.log_scan import Chunk, Quota, ascii_part, bad_bounds, bounds
+from roundsman.sources.patience import checkpoint
 from roundsman.sources.protocols import LogLine, Unseen, Window
 
 #: lines of one file may be this far out of order (several threads write), in seconds
@@ -55,6 +56,7 @@ class Reading:
         """The lines asked for; the counts of what was not read are reported at the end."""
         try:
             for chunk, progress in chunks:
+                checkpoint()
                 data = chunk.replace(b"\x00", b"") if b"\x00" in chunk else chunk
                 first, last = edge_time(data, self._year), edge_time(data, self._year, last=True)
                 if not self._outside(first, last):
