@@ -74,7 +74,7 @@ def test_run_is_listed_and_its_journal_is_whole(run):
         (["investigate", "no-such-folder"], "no such folder"),
         (["investigate", OUTAGE, "--policy", "defalt"], "default"),
         (["investigate", OUTAGE, "--model", "gemini-2.5-flash"], "needs a key"),
-        (["investigate", OUTAGE, "--model", "no/such"], "not known"),
+        (["investigate", OUTAGE, "--model", "no such"], "not known"),
         (["investigate", OUTAGE, "--out", os.devnull], "--out"),
         (["investigat"], "Did you mean"),
         (["scenario", "run", "convrge"], "converge"),

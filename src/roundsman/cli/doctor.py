@@ -22,7 +22,9 @@ _KEYS = {
 }
 _PACKAGES = {
     "httpx": "asking a Prometheus server",
-    "litellm": "models named openai/... or anthropic/...",
+    "litellm": "models named openai/... or anthropic/...; pip install 'roundsman[all]'",
+    "anthropic": "models named claude-...; pip install 'roundsman[all]'",
+    "openai": "models named gpt-...; pip install 'roundsman[all]'",
     "psycopg": "a journal in PostgreSQL",
 }
 _PROGRAMS = ("git", "docker", "kubectl")

@@ -9,6 +9,7 @@ from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models.base_llm import BaseLlm
 from google.adk.workflow import START, Workflow
+from google.genai import types
 
 from roundsman.adk import guarded, loop_until_done
 from roundsman.investigate.windows import MINUTES
@@ -22,6 +23,9 @@ DECLARED: dict[str, Any] = {
     "list_deploys": {"effect": "read", "args": WINDOW},
 }
 """What the investigator may call: three reads. `restart_pod` is in the toolbox and is not here."""
+
+_HTTP = types.HttpOptions(retry_options=types.HttpRetryOptions(attempts=3))
+"""A provider that is busy or gone for a moment ends no investigation; its clients wait and ask again."""
 
 INSTRUCTION = """\
 You investigate one incident, one round at a time, with read-only tools.
@@ -50,7 +54,13 @@ def build_app(
     store: Store | None = None,
 ) -> App:
     """The investigator over these tools, guarded by the policy (its tools declared)."""
-    agent = LlmAgent(name="investigator", model=model, instruction=INSTRUCTION, tools=list(tools))
+    agent = LlmAgent(
+        name="investigator",
+        model=model,
+        instruction=INSTRUCTION,
+        tools=list(tools),
+        generate_content_config=types.GenerateContentConfig(http_options=_HTTP),
+    )
     graph = Workflow(name="incident", edges=[(START, loop_until_done(agent, policy))])
     return guarded(App(name=name, root_agent=graph), policy, store=store)
 

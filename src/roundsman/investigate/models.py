@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.util import find_spec
 from typing import Any
 
 from roundsman.errors import MissingDependency, UsageError
@@ -12,6 +14,9 @@ _KEYS = (
     (("openai/", "gpt-"), ("OPENAI_API_KEY",)),
     (("claude", "anthropic/"), ("ANTHROPIC_API_KEY", "GOOGLE_CLOUD_PROJECT")),
 )
+
+#: what the engine imports for a name it does not serve itself
+_PACKAGES = ((r"claude-", "anthropic"), (r"gpt-|o\d+-", "openai"), (r"[^/]+/", "litellm"))
 
 
 def model_named(name: str) -> Any:
@@ -36,9 +41,19 @@ def model_named(name: str) -> Any:
     try:
         return LLMRegistry.new_llm(name)
     except ImportError as error:
-        raise MissingDependency(f"model {name!r} needs a package: {error}") from error
+        raise _missing(name, error.name or str(error)) from error
     except ValueError as error:
+        package = next((p for pattern, p in _PACKAGES if re.match(pattern, name)), "")
+        if package and find_spec(package) is None:
+            raise _missing(name, package) from error
         first = (str(error).splitlines() or [""])[0]
         raise UsageError(
             f"model {name!r} is not known ({first}); try analyst, gemini-2.5-flash or openai/NAME"
         ) from error
+
+
+def _missing(name: str, package: str) -> MissingDependency:
+    return MissingDependency(
+        f"model {name!r} needs the package {package}, which is not installed: "
+        f"pip install 'roundsman[all]' (or: pip install {package})"
+    )
