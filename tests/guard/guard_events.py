@@ -24,7 +24,7 @@ JSON = st.recursive(
 ARGS = st.dictionaries(TEXT, JSON, max_size=3)
 EFFECT = st.sampled_from(["read", "poll", "write", "destructive"])
 STATUS = st.sampled_from(["ok", "empty", "error", "blocked", "unknown"])
-PRICES = st.none() | st.tuples(MONEY, MONEY)
+PRICES = st.none() | st.tuples(MONEY, MONEY, MONEY)
 CHANGES = st.lists(st.fixed_dictionaries({"arg": TEXT, "from": JSON, "to": JSON}), max_size=2)
 AT = st.floats(1, 1e9)
 
@@ -86,6 +86,8 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
         undone=TEXTS, ends_run=st.booleans(), forced=st.booleans(),
     ),
     "user_turn": _made(ev.UserTurn),
+    "asked": _made(ev.Asked, id=IDS),
+    "answered": _made(ev.Answered, id=IDS),
     "ruled": _made(
         ev.Ruled, verdict=st.sampled_from(["amend", "ask", "refuse", "cut", "stop"]), rule=TEXT,
         layer=TEXT, reason=TEXT, stop=TEXT, subject=TEXT, subject_id=IDS, numbers=ARGS,

@@ -8,8 +8,10 @@ import pytest
 
 from roundsman.guard import Account, Kind, Verdict, apply, decide, rules_for
 from roundsman.guard import events as ev
-from roundsman.guard.account import LoopState
+from roundsman.guard.account import LoopState, Reserved
+from roundsman.guard.rules.budgets import UNSAID_REPLY
 from roundsman.policy import RULE_NAMES, Policy, load_policy
+from roundsman.policy.agents import Share
 
 TOOLS = {
     "default": "refuse",
@@ -33,6 +35,7 @@ def test_policy_and_guard_know_the_same_rules() -> None:
     policy = policy.model_copy(
         update={
             "tools": policy.tools.model_copy(update={"allow": {"read_sensor": tools}}),
+            "agents": policy.agents.model_copy(update={"shares": {"a": Share(steps=1)}}),
             "run": policy.run.model_copy(
                 update={"usd": 1.0, "wall_clock": 60.0, "steps": 9, "actions": 9, "tokens": 99}
             ),
@@ -90,13 +93,24 @@ def test_token_budget_of_baseline_ends_the_next(spent: int) -> None:
 
 
 def test_reserving_counts_what_is_in_flight() -> None:
-    busy = Account(tokens=20_000, reserved={"s1": (9_000, 0.0)})
-    verdict = said(busy, ev.StepBegins(id="s2", prompt_tokens=500, prices=(0, 0)), "default")
+    busy = Account(tokens=20_000, reserved={"s1": Reserved(9_000, 0.0)})
+    step = ev.StepBegins(id="s2", prompt_tokens=500, prices=(0, 0))
+    waits = said(busy, step, "default")
+    assert (waits.kind, waits.wait) == (Kind.CUT, True)  # alone it would have 9,500 for its reply
+    free = replace(busy, reserved={"s1": Reserved(4_000, 0.0)})
+    verdict = said(free, step, "default")
     assert isinstance(verdict.event, ev.StepBegins)
-    assert verdict.event.max_output_tokens == 500
-    assert verdict.event.reserved_tokens == 1_000
-    full = replace(busy, reserved={"s1": (9_990, 0.0)})
-    assert said(full, ev.StepBegins(id="s2", prompt_tokens=500), "default").kind is Kind.CUT
+    assert verdict.event.max_output_tokens == 5_500
+    assert verdict.event.reserved_tokens == 6_000
+    full = said(replace(busy, tokens=29_490), step, "default")
+    assert (full.kind, full.wait) == (Kind.CUT, False)  # nothing to wait for
+
+
+def test_a_request_without_a_limit_of_its_own_is_given_one_that_models_accept() -> None:
+    verdict = said(Account(), ev.StepBegins(id="s1", prompt_tokens=500), "default")
+    assert isinstance(verdict.event, ev.StepBegins)
+    assert verdict.event.max_output_tokens == UNSAID_REPLY
+    assert verdict.changes == ()
 
 
 def test_round_steps() -> None:

@@ -76,11 +76,15 @@ def plugin_of(app: App) -> GuardPlugin:
     return next(p for p in app.plugins if isinstance(p, GuardPlugin))
 
 
-def _prices(name: str, policy: Policy) -> tuple[float, float] | None:
+def _prices(name: str, policy: Policy) -> tuple[float, ...] | None:
     from roundsman.policy.prices import price_of  # the price library is large
 
     price = price_of(name, policy)
-    return None if price is None else (price.input_per_million, price.output_per_million)
+    if price is None:
+        return None
+    cached = price.cached_input_per_million
+    fresh = price.input_per_million
+    return fresh, price.output_per_million, fresh if cached is None else cached
 
 
 class _Opener:

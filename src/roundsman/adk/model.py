@@ -7,8 +7,10 @@ capabilities, call ids and the interactions API, and holders of the old object w
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from functools import cache
+from math import ceil
 from typing import Any, ClassVar
 
 from google.adk.models.base_llm import BaseLlm
@@ -16,18 +18,23 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from roundsman.adk.current import current_action_id, current_loop, current_run
+from roundsman.adk.current import current_action_id, current_chain, current_loop, current_run
 from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
+from roundsman.adk.room import settled
+from roundsman.adk.settling import Settler
 from roundsman.adk.tickets import TICKETS, Ticket
-from roundsman.adk.tokens import cost, measure_prompt, reported
+from roundsman.adk.tokens import measure_prompt
 from roundsman.guard import Kind, Verdict
-from roundsman.guard.events import StepBegins, StepEnds
-from roundsman.guard.gist import gist
+from roundsman.guard.events import StepBegins
+from roundsman.guard.rules.budgets import dollars
 from roundsman.guard.rules.finish import ReportDue
 from roundsman.guard.work import Report, forced_report
 from roundsman.ledger import LiveRun, Past
 
-Prices = Callable[[str], tuple[float, float] | None]
+MOST_TOKENS_FOR_ONE = 8.0
+"""Most tokens of a prompt that one estimated is taken to be, whatever the last reply reported."""
+
+Prices = Callable[[str], tuple[float, ...] | None]
 PRICES: dict[str, Prices] = {}
 """Price lookup of each policy digest; filled by `guarded`."""
 
@@ -111,21 +118,44 @@ async def _judged(
     if line is not None and line.report is not None:  # it has said where it stands: no model call
         yield report_reply(ticket.node if ticket else None, line.report)
         return
+    while run.account.reserved and run.weigh(asked).wait:
+        if not await settled(run):
+            break
     verdict, step = run.propose(asked)
     if verdict.kind > Kind.AMEND:
         yield _instead(run, verdict, ticket)
         return
     if step.max_output_tokens is not None and request.config is not None:
         request.config.max_output_tokens = step.max_output_tokens
-    settler = _Settler(run, step)
+    settler = Settler(run, step)
+    cut = False
     try:
-        async for response in call(request, stream):
-            settler.saw(response)
-            yield response
+        async with _closing(call(request, stream)) as responses:
+            async for response in responses:
+                settler.saw(response)
+                if response.partial and _too_long(run, settler):
+                    cut = True
+                    break
+                yield response
     except BaseException as error:
         settler.died(error)
         raise
+    if cut:
+        yield settler.cut_short()
     settler.close()
+    if settler.prompt and step.prompt_tokens:
+        raw = step.prompt_tokens / run.ratios.get(agent, 1.0)
+        run.ratios[agent] = min(MOST_TOKENS_FOR_ONE, max(1.0, settler.prompt / raw))
+
+
+def _closing(responses: Any) -> Any:
+    return aclosing(responses) if hasattr(responses, "aclose") else nullcontext(responses)
+
+
+def _too_long(run: LiveRun, settler: Settler) -> bool:
+    """Whether a stream goes on beyond what its call was allowed, and the policy ends it there."""
+    far = settler.streaming()
+    return far is not None and far.output > far.most and run.judge(far).kind > Kind.AMEND
 
 
 def _proposal(
@@ -133,13 +163,14 @@ def _proposal(
 ) -> StepBegins:
     name = request.model or model.model
     history = f"{agent}\x00{ticket.branch}\x00{current_loop()}" if ticket else ""
-    prompt, request_print = measure_prompt(request, run.counted, history)
+    estimate, request_print = measure_prompt(request, run.counted, history)
+    prompt = ceil(estimate * run.ratios.get(agent, 1.0))  # as it was with the agent's last call
     if getattr(model, "spends_no_tokens", False):  # a planner without a provider, as the analyst
         prompt = 0
     lookup = PRICES.get(run.account.policy)
     most = request.config.max_output_tokens if request.config else None
     prices = lookup(name) if lookup else None
-    return StepBegins(
+    step = StepBegins(
         id=run.next_step_id(),
         loop=current_loop(),
         agent=agent,
@@ -149,9 +180,9 @@ def _proposal(
         prompt_tokens=prompt,
         max_output_tokens=most,
         reserved_tokens=prompt + (most or 0),
-        reserved_usd=(prompt * prices[0] + (most or 0) * prices[1]) / 1e6 if prices else 0.0,
         prices=prices,
     )
+    return replace(step, reserved_usd=dollars(step, most or 0))
 
 
 def _as_it_was(run: LiveRun, past: Past, ticket: Ticket | None) -> LlmResponse | None:
@@ -164,79 +195,26 @@ def _as_it_was(run: LiveRun, past: Past, ticket: Ticket | None) -> LlmResponse |
     return None if reply is None else LlmResponse(content=types.Content.model_validate(reply))
 
 
-class _Settler:
-    """Settles one call: final replies only; of a stream that dies, its last partial."""
-
-    def __init__(self, run: LiveRun, step: StepBegins) -> None:
-        self._run, self._step = run, step
-        self._settled: int | None = None
-        self._partial: int | None = None
-        self._last: Any = None
-
-    def saw(self, response: LlmResponse) -> None:
-        tokens = reported(response)
-        self._last = response
-        if response.partial:
-            self._partial = max(self._partial or 0, tokens or 0) or self._partial
-            return
-        if self._settled is None:
-            self._write(tokens if tokens is not None else self._partial, response)
-        elif tokens is not None and tokens > self._settled:
-            more = tokens - self._settled
-            self._run.settle(StepEnds(id=self._step.id, agent=self._step.agent, tokens=more))
-            self._settled = tokens
-
-    def died(self, error: BaseException) -> None:
-        if self._settled is None:
-            self._write(self._partial, self._last, f"{type(error).__name__}: {error}"[:300])
-
-    def close(self) -> None:
-        if self._settled is None:
-            self._write(self._partial, self._last, "" if self._last else "no reply")
-
-    def _write(self, tokens: int | None, response: Any, error: str = "") -> None:
-        step, estimated = self._step, tokens is None
-        if tokens is None:
-            tokens = step.prompt_tokens if error else self._guess(response)
-        reply, calls, said = None, None, ""
-        if response is not None and response.content is not None:
-            reply = response.content.model_dump(mode="json", exclude_none=True)
-            parts = response.content.parts or []
-            calls = sum(p.text is None for p in parts)  # code and data are no talk either
-            said = gist(" ".join(p.text for p in parts if p.text and not p.thought))
-        self._run.settle(
-            StepEnds(
-                id=step.id,
-                agent=step.agent,
-                tokens=tokens,
-                usd=cost(response, tokens, step.prices),
-                estimated=estimated,
-                error=error,
-                reply=reply,
-                calls=calls,
-                said=said,
-            )
-        )
-        self._settled = tokens
-
-    def _guess(self, response: Any) -> int:
-        size = len(str(response.content)) if response is not None else 0
-        return self._step.prompt_tokens + int(size / 3.5)
-
-
 def _instead(run: LiveRun, verdict: Verdict, ticket: Ticket | None) -> LlmResponse:
     """What the agent gets in place of the model's reply: an empty answer for Cut, an error without
-    content for Stop. Outside of rounds there is nothing to cut, so the run stops."""
+    content for Stop. Outside of rounds there is nothing to cut, so the run stops; but an agent
+    below another that has used up its own share ends alone, and says so."""
     if verdict.kind is Kind.CUT and verdict.rule == ReportDue.name and ticket:
         within = current_action_id()
         forced = forced_report(run.account.work, ticket.agent, within, verdict.reason)
         run.write(forced)
         return report_reply(ticket.node, Report(False, forced.summary, forced.undone, True))
-    if verdict.kind is Kind.CUT and current_loop():
-        text = empty_answer(getattr(ticket.node, "output_schema", None) if ticket else None)
-        if text is not None:
-            content = types.Content(role="model", parts=[types.Part(text=text)])
-            return LlmResponse(content=content)
+    schema = getattr(ticket.node, "output_schema", None) if ticket else None
+    below = current_chain() or getattr(ticket and ticket.node, "parent_agent", None) is not None
+    if verdict.kind is Kind.CUT and verdict.rule == "shares" and below:
+        text = f"Not done: {verdict.reason}." if schema is None else empty_answer(schema)
+    elif verdict.kind is Kind.CUT and current_loop():
+        text = empty_answer(schema)
+    else:
+        text = None
+    if text is not None:
+        content = types.Content(role="model", parts=[types.Part(text=text)])
+        return LlmResponse(content=content)
     if verdict.kind is not Kind.STOP:
         reason = verdict.stop or "aborted"
         detail = verdict.reason

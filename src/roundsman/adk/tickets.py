@@ -10,18 +10,19 @@ from typing import Any
 from roundsman.ledger import LiveRun
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Ticket:
-    """Run, agent's name, agent and branch of one model call."""
+    """Run, agent's name, agent and branch of one model call, and whether a model took it."""
 
     run: LiveRun
     agent: str
     node: Any = None
     branch: str = ""
+    taken: bool = False
 
 
 class Tickets:
-    """Tickets issued and not yet taken."""
+    """Tickets issued, by request; forgotten with it."""
 
     def __init__(self) -> None:
         self._open: dict[int, tuple[weakref.ref[Any], Ticket]] = {}
@@ -33,9 +34,13 @@ class Tickets:
         self._open[key] = (ref, ticket)
 
     def take(self, request: Any) -> Ticket | None:
-        """The request's ticket, once; None for a call nobody announced."""
-        ref, ticket = self._open.pop(id(request), (None, None))
-        return ticket if ref is not None and ref() is request else None
+        """The request's ticket; None for a call nobody announced. A second model that is tried
+        with the same request (FallbackModel) is called by the same agent."""
+        ref, ticket = self._open.get(id(request), (None, None))
+        if ticket is None or ref is None or ref() is not request:
+            return None
+        ticket.taken = True
+        return ticket
 
 
 TICKETS = Tickets()

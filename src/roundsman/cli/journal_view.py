@@ -55,6 +55,8 @@ def evidence_of(
 
 def interim_report(info: RunInfo, records: list[Record]) -> dict[str, Any]:
     """A report for a run that left none: what it spent, asked and was refused so far."""
+    from roundsman.ledger import overruns
+
     evidence = []
     for name, action in _actions(records).items():
         result = action.get("result")
@@ -73,6 +75,7 @@ def interim_report(info: RunInfo, records: list[Record]) -> dict[str, Any]:
         "refused": [],
         "amended": [],
         "cuts": [],
+        "overruns": overruns(records),
     }
     current = None
     for one in records:

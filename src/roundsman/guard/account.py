@@ -12,53 +12,22 @@ from typing import Any
 
 from roundsman.guard import events as ev
 from roundsman.guard.evolve import evolve
+from roundsman.guard.states import LOOP_ENDS, LoopState, Reserved, Share, Stopped
 from roundsman.guard.stuck import Memory, remember
 from roundsman.guard.work import Report, Work, follow
 
-
-@dataclass(frozen=True)
-class Share:
-    """What one agent charged."""
-
-    steps: int = 0
-    actions: int = 0
-    tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Why the run has to end. Sticky: once set it stays."""
-
-    reason: str
-    rule: str = ""
-    layer: str = ""
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class LoopState:
-    """How one loop stands: `steps` of its present round, `cut` when an action of it was cut (it
-    takes no further step), `said_cut` why the round was cut, `ended` how the loop ended."""
-
-    rounds: int = 0
-    idle: int = 0
-    held: int = 0
-    steps: int = 0
-    said_cut: str = ""
-    cut: Stopped | None = None
-    ended: Stopped | None = None
-
-
-LOOP_ENDS = frozenset({"done", "no_progress", "max_rounds"})
-"""Stop reasons that end a loop and leave the rest of the run alone."""
+__all__ = ["LOOP_ENDS", "Account", "LoopState", "Reserved", "Share", "Stopped", "apply"]
 
 
 @dataclass(frozen=True)
 class Account:
     """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
-    is in `reserved` ({step id: (tokens, dollars)}). `cut` is set when an action was cut: the round
-    (without rounds: the run) takes no further step. `active` is seconds of wall clock without
-    the time no process was working. `stuck` is what the repetition rules look at."""
+    is in `reserved`, by step. `cached` are those of `tokens` that a provider read from its cache.
+    `over` are tokens billed beyond what a reply was allowed to have. `nested` counts agents started
+    as tools. `cut` is set when an action was cut: the round (without rounds: the run) takes no
+    further step; `share_cut` when the last step asked for was one its agent had no share left for.
+    `active` is seconds of wall clock without the time no process was working, or only a person
+    was waited for (`asked`). `stuck` is what the repetition rules look at."""
 
     run_id: str = ""
     policy: str = ""
@@ -68,11 +37,16 @@ class Account:
     actions: int = 0
     tokens: int = 0
     tokens_estimated: int = 0
+    cached: int = 0
+    over: int = 0
     usd: float = 0.0
+    share_cut: Stopped | None = None
+    nested: int = 0
     replans: int = 0
     active: float = 0.0
     last_at: float | None = None
-    reserved: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    reserved: Mapping[str, Reserved] = field(default_factory=dict)
     open_actions: Mapping[str, str] = field(default_factory=dict)
     by_tool: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
@@ -88,18 +62,30 @@ class Account:
 
     @property
     def ending(self) -> Stopped | None:
-        """Why the run ends: it was stopped, or else how the loop that ended last did."""
-        return self.stopped or self.loop_ended
+        """Why the run ends: it was stopped, or else how the loop that ended last did, or because an
+        agent had no share left and nobody went on after it."""
+        return self.stopped or self.loop_ended or self.share_cut
 
     @property
     def reserved_tokens(self) -> int:
         """Tokens promised to calls in flight."""
-        return sum(t for t, _ in self.reserved.values())
+        return sum(r[0] for r in self.reserved.values())
 
     @property
     def reserved_usd(self) -> float:
         """Dollars promised to calls in flight."""
-        return sum(u for _, u in self.reserved.values())
+        return sum(r[1] for r in self.reserved.values())
+
+    def active_at(self, at: float) -> float:
+        """Seconds of wall clock at that time. They stand still while a person is waited for and
+        nothing else is under way."""
+        if self.last_at is None or (self.asked and not self.reserved and not self._working):
+            return self.active
+        return self.active + max(0.0, at - self.last_at)
+
+    @property
+    def _working(self) -> bool:
+        return any(action not in self.asked for action in self.open_actions)
 
 
 _NEW_LOOP = LoopState()
@@ -123,7 +109,12 @@ def _run_begins(a: Account, e: ev.RunBegins) -> Account:
 
 def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
     """Calls that were in flight when the process died are charged what was reserved for them."""
-    tokens = a.reserved_tokens
+    tokens, shares = a.reserved_tokens, dict(a.shares)
+    for promised in map(Reserved._make, a.reserved.values()):
+        share = shares.get(promised.agent, Share())
+        shares[promised.agent] = evolve(
+            share, tokens=share.tokens + promised.tokens, usd=share.usd + promised.usd
+        )
     return evolve(
         a,
         policy=e.policy or a.policy,
@@ -131,6 +122,8 @@ def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
         tokens=a.tokens + tokens,
         tokens_estimated=a.tokens_estimated + tokens,
         usd=a.usd + a.reserved_usd,
+        shares=shares,
+        asked=frozenset(),
         reserved={},
         open_actions={},
     )
@@ -156,7 +149,8 @@ def _step_begins(a: Account, e: ev.StepBegins) -> Account:
         a,
         steps=a.steps + 1,
         loops=_in_loop(a, e.loop, steps=a.loop(e.loop).steps + 1) if e.loop else a.loops,
-        reserved=_with(a.reserved, e.id, (e.reserved_tokens, e.reserved_usd)),
+        share_cut=None,
+        reserved=_with(a.reserved, e.id, Reserved(e.reserved_tokens, e.reserved_usd, e.agent)),
         shares=_with(a.shares, e.agent, evolve(share, steps=share.steps + 1)),
     )
 
@@ -165,11 +159,22 @@ def _step_ends(a: Account, e: ev.StepEnds) -> Account:
     share = a.shares.get(e.agent, Share())
     return evolve(
         a,
-        tokens=a.tokens + e.tokens,
-        tokens_estimated=a.tokens_estimated + (e.tokens if e.estimated else 0),
+        tokens=a.tokens + e.tokens - e.corrects,
+        tokens_estimated=a.tokens_estimated + (e.tokens if e.estimated else 0) - e.corrects,
+        cached=a.cached + e.cached,
+        over=a.over + e.over,
         usd=a.usd + e.usd,
         reserved=_without(a.reserved, e.id),
-        shares=_with(a.shares, e.agent, evolve(share, tokens=share.tokens + e.tokens)),
+        shares=_with(
+            a.shares,
+            e.agent,
+            evolve(
+                share,
+                tokens=share.tokens + e.tokens - e.corrects,
+                cached=share.cached + e.cached,
+                usd=share.usd + e.usd,
+            ),
+        ),
     )
 
 
@@ -178,6 +183,7 @@ def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
     return evolve(
         a,
         actions=a.actions + 1,
+        nested=a.nested + e.nested,
         by_tool=_with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) + 1),
         open_actions=_with(a.open_actions, e.id, e.tool),
         shares=_with(a.shares, e.agent, evolve(share, actions=share.actions + 1)),
@@ -208,11 +214,20 @@ def _ruled(a: Account, e: ev.Ruled) -> Account:
     if e.verdict == "stop" and a.stopped is None:
         return evolve(a, stopped=Stopped(e.stop, e.rule, e.layer, e.reason))
     if e.verdict == "cut":
-        cut = a.loop(e.loop).cut
-        if e.layer == "tool":
-            cut = Stopped(e.stop, e.rule, e.layer, e.reason)
+        why = Stopped(e.stop, e.rule, e.layer, e.reason)
+        if e.rule == "shares":  # the agent is cut, not the round
+            return evolve(a, share_cut=why)
+        cut = why if e.layer == "tool" else a.loop(e.loop).cut
         return evolve(a, loops=_in_loop(a, e.loop, said_cut=e.reason, cut=cut))
     return a
+
+
+def _asked(a: Account, e: ev.Asked) -> Account:
+    return evolve(a, asked=a.asked | {e.id})
+
+
+def _answered(a: Account, e: ev.Answered) -> Account:
+    return evolve(a, asked=a.asked - {e.id})
 
 
 def _nothing(a: Account, e: ev.Event) -> Account:
@@ -238,19 +253,20 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.PlanMarked.kind: _nothing,
     ev.PlanRevised.kind: _plan_revised,
     ev.UserTurn.kind: _nothing,
+    ev.Asked.kind: _asked,
+    ev.Answered.kind: _answered,
     ev.Ruled.kind: _ruled,
 }
 
 
 def apply(account: Account, event: ev.Event) -> Account:
     """The account after this record."""
-    passed = 0.0
-    if account.last_at is not None and event.kind != ev.RunResumes.kind:
-        passed = max(0.0, event.at - account.last_at)
+    resumes = event.kind == ev.RunResumes.kind
+    active = account.active if resumes else account.active_at(event.at)
     stuck = remember(account.stuck, event)
     account = evolve(
         account,
-        active=account.active + passed,
+        active=active,
         last_at=event.at,
         stuck=stuck,
         work=follow(account.work, event),

@@ -82,8 +82,8 @@ class RoundEnds(Event):
 class StepBegins(Event):
     """A model call is about to run. Tokens: estimate of the prompt, most output asked for
     (None: no limit asked), and what is reserved. `usd` is the reservation in dollars; `prices`
-    are dollars per million tokens (input, output), None when unknown. `loop` is the loop whose
-    round it belongs to, empty outside of rounds."""
+    are dollars per million tokens (input, output, cached input), None when
+    unknown. `loop` is the loop whose round it belongs to, empty outside of rounds."""
 
     kind: ClassVar[str] = "step_begins"
     id: str = ""
@@ -96,13 +96,17 @@ class StepBegins(Event):
     max_output_tokens: int | None = None
     reserved_tokens: int = 0
     reserved_usd: float = 0.0
-    prices: tuple[float, float] | None = None
+    prices: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepEnds(Event):
     """A final reply: usage of the whole call; `estimated` when the model reported none. `calls` is
-    how many of its parts are no text (None: this record does not say), `said` a sketch of its text."""
+    how many of its parts are no text (None: this record does not say), `said` a sketch of its text.
+
+    As reported, else 0: `prompt`, of it `cached` by the provider, `output`, of it `thoughts`.
+    `over` is output beyond what was allowed. A later record of the step adds to the first;
+    `corrects` are tokens of an estimate it takes back."""
 
     kind: ClassVar[str] = "step_ends"
     id: str = ""
@@ -114,6 +118,12 @@ class StepEnds(Event):
     reply: Any = None
     calls: int | None = None
     said: str = ""
+    prompt: int = 0
+    output: int = 0
+    thoughts: int = 0
+    cached: int = 0
+    over: int = 0
+    corrects: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,10 +132,8 @@ class ActionBegins(Event):
     (`prints.call_prints`), of what was asked, before any amendment; `nested` says that the tool is
     an agent, whose own calls are on record one by one.
 
-    Of the arguments the policy bounds, `declared` holds by path what the tool itself says
-    ({type, default, required}, each when known). `unknown` are given arguments the tool does not
-    have.
-    """
+    Of bounded arguments `declared` holds by path what the tool itself says ({type, default,
+    required}, each when known). `unknown` are given arguments the tool does not have."""
 
     kind: ClassVar[str] = "action_begins"
     id: str = ""
@@ -193,9 +201,25 @@ class AgentEnters(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class UserTurn(Event):
-    """A person spoke while the run was under way (a live session, an answer to a question)."""
+    """A person spoke in a run under way (a live session, an answer to a question)."""
 
     kind: ClassVar[str] = "user_turn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Event):
+    """A person is asked about this action; until `Answered`, waiting alone is no wall clock."""
+
+    kind: ClassVar[str] = "asked"
+    id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered(Event):
+    """The person has answered."""
+
+    kind: ClassVar[str] = "answered"
+    id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +248,8 @@ KINDS: dict[str, type[Event]] = {
     for c in (
         RunBegins, RunResumes, RunEnds, RoundBegins, RoundEnds, StepBegins, StepEnds,
         ActionBegins, ActionWaits, ActionEnds, ActionSettled, AgentEnters, LineDrawn, Reported,
-        PlanMade, PlanMarked, PlanRevised, UserTurn, Ruled,
+        PlanMade, PlanMarked, PlanRevised, UserTurn, Asked, Answered,
+        Ruled,
     )
 }  # fmt: skip
 

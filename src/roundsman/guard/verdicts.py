@@ -30,7 +30,8 @@ class Verdict:
 
     `event` is the changed event for Amend; `stop` the reason a Cut or Stop goes down as in the
     report (`tokens`, `no_progress` ...); `changes` lists {arg, from, to} for Amend; `numbers`
-    holds the figures the rule looked at.
+    holds the figures the rule looked at. `wait`: once the calls in flight are settled, the same
+    proposal may get another answer.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class Verdict:
     event: Event | None = None
     numbers: Mapping[str, Any] = field(default_factory=dict)
     changes: tuple[Mapping[str, Any], ...] = ()
+    wait: bool = False
 
 
 ALLOW = Verdict(Kind.ALLOW)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from roundsman.ledger import LiveRun, Record, usage_of
+from roundsman.ledger import LiveRun, Record, overruns, usage_of
 from roundsman.loop import Held, read_answer
 from roundsman.policy import Policy
 
@@ -41,6 +41,7 @@ def base_report(run: LiveRun, policy: Policy, model: str, question: str) -> dict
         "refused": _refused(records),
         "amended": _amended(records),
         "cuts": _cuts(records),
+        "overruns": overruns(records),
         "blocks": [],
         "unseen": [],
         "timeline": [],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roundsman.ledger.fold import fold, usage_of
+from roundsman.ledger.fold import fold, overruns, usage_of
 from roundsman.ledger.history import History, Past
 from roundsman.ledger.run import LiveRun, new_run_id
 from roundsman.ledger.settle import settle_unknown
@@ -19,6 +19,7 @@ __all__ = [
     "fold",
     "new_run_id",
     "open_store",
+    "overruns",
     "settle_unknown",
     "usage_of",
 ]

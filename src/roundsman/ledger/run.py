@@ -56,6 +56,7 @@ class LiveRun:
         self.actions_proposed = 0
         self.steps_proposed = 0
         self.counted: dict[str, tuple[int, int, str]] = {}  # histories seen so far, see adk.tokens
+        self.ratios: dict[str, float] = {}  # tokens reported for one estimated, see adk.model
         self.history: History | None = None
         self._seq = 0
         self._hash = ""
@@ -208,6 +209,10 @@ class LiveRun:
         judged = decide(self.rules, self.account, event)
         self._note(judged, event)
         return judged.verdict
+
+    def weigh(self, event: ev.Event) -> Verdict:
+        """What would be said of this now. Nothing is recorded."""
+        return decide(self.rules, self.account, event.timed(self.clock())).verdict
 
     def propose(self, event: E) -> tuple[Verdict, E]:
         """Judge what is about to happen; when it may, its intent is durable on return.

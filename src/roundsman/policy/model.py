@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    ValidationInfo,
-    WithJsonSchema,
     model_validator,
 )
 
+from roundsman.policy.agents import Agents
 from roundsman.policy.arguments import ArgRule
+from roundsman.policy.fields import Count, Limit, Money, Part, Points, Rate, Seconds, Text
 from roundsman.policy.resources import pieces
-from roundsman.policy.units import DURATION_HELP, DURATION_PATTERN, parse_duration
 
 PRESETS = ("baseline", "default", "strict")
 """The presets that come with the package."""
@@ -43,6 +39,8 @@ RULE_NAMES = (
     "actions",
     "repetition",
     "agents",
+    "agent_calls",
+    "shares",
     "plan",
     "finish",
 )
@@ -50,23 +48,6 @@ RULE_NAMES = (
 
 RuleMode = Literal["off", "shadow", "enforce"]
 Effect = Literal["read", "poll", "write", "destructive"]
-
-
-def _seconds(value: Any, info: ValidationInfo) -> Any:
-    """Text is parsed anywhere; a bare number is seconds in code and an error in a file."""
-    if isinstance(value, str):
-        return parse_duration(value)
-    if value is None:
-        return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
-        raise ValueError(f"accepted: {DURATION_HELP}")
-    if (info.context or {}).get("file"):
-        return parse_duration(str(value))
-    seconds = round(float(value), 9)
-    if seconds <= 0:
-        raise ValueError(f"accepted: {DURATION_HELP}")
-    return seconds
 
 
 def _not_bool(value: Any) -> Any:
@@ -88,37 +69,12 @@ def _rule_name(name: str) -> str:
     return name
 
 
-Limit = Annotated[int, Field(gt=0, le=10**15, strict=True)]
-Count = Annotated[int, Field(ge=0, le=10**15, strict=True)]
-"""A limit where zero has a meaning: none at all."""
-Money = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
-"""US dollars; zero lets only models run that cost nothing."""
-Points = Annotated[float, Field(gt=0, le=10**6, strict=True, allow_inf_nan=False)]
-Rate = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
-Seconds = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "examples": ["2m", "1h30m"]}),
-]
-Text = Annotated[str, Field(min_length=1, strict=True)]
-
-
-def _recursion(value: Any) -> Any:
-    if value in ("refuse", "allow") or (type(value) is int and 0 <= value <= 1000):
-        return value
-    raise ValueError("accepted: 'refuse', 'allow', or how often (0 is 'refuse')")
-
-
 def _template(text: str) -> str:
     pieces(text)
     return text
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Loop(_Part):
+class Loop(Part):
     """The outer loop: how many rounds, and when they end."""
 
     max_rounds: Limit | None = None
@@ -127,7 +83,7 @@ class Loop(_Part):
     progress: Literal["reference", "grounded"] = "reference"
 
 
-class Run(_Part):
+class Run(Part):
     """Limits of one run and everything below it."""
 
     tokens: Limit | None = None
@@ -137,16 +93,17 @@ class Run(_Part):
     actions: Count | None = None
     on_limit: Literal["finish", "ask"] = "finish"
     accounting: Literal["reserve", "settle"] = "reserve"
+    cached_tokens: Literal["count", "free"] = "count"
 
 
-class Round(_Part):
+class Round(Part):
     """Limits of one round."""
 
     steps: Limit | None = None
     timeout: Seconds | None = None
 
 
-class ToolRule(_Part):
+class ToolRule(Part):
     """What one tool may do. `resource` names what it touches (`cluster`, `{service}`): accesses to
     one resource take turns. Without it a tool touches everything."""
 
@@ -156,7 +113,7 @@ class ToolRule(_Part):
     resource: Annotated[Text, AfterValidator(_template)] | None = None
 
 
-class Tools(_Part):
+class Tools(Part):
     """Which tools may run. `default` decides on those that `allow` does not name."""
 
     default: Literal["refuse", "allow"] = "allow"
@@ -170,7 +127,7 @@ SIGNALS = (
 lists together."""
 
 
-class Repetition(_Part):
+class Repetition(Part):
     """The same again. `simple` looks at calls alone: the `limit`-th identical one among the last
     `window` is not run. `results` looks at what the calls gave: evidence of each signal adds up to
     points, and the levels say at how many the model is warned, a call withheld, the run stopped."""
@@ -194,32 +151,19 @@ class Repetition(_Part):
         return self
 
 
-class Agents(_Part):
-    """Agents that call agents."""
-
-    max_depth: Limit | None = None
-    recursion: Annotated[
-        Literal["refuse", "allow"] | int,
-        BeforeValidator(_recursion),
-        WithJsonSchema(
-            {"anyOf": [{"enum": ["refuse", "allow"]}, {"type": "integer", "minimum": 0}]}
-        ),
-    ] = "allow"
-
-
-class Plan(_Part):
+class Plan(Part):
     """How often a plan may be revised."""
 
     max_replans: Count | None = None
 
 
-class Finish(_Part):
+class Finish(Part):
     """Steps after which an agent with a finish line has to report."""
 
     report_after_steps: Limit | None = None
 
 
-class Schedule(_Part):
+class Schedule(Part):
     """Calls of one model reply: whether writes take turns, and threads for declared sync tools (0:
     none, they run one after another on the event loop)."""
 
@@ -227,21 +171,23 @@ class Schedule(_Part):
     threads: Annotated[int, Field(ge=0, le=64, strict=True)] = 0
 
 
-class Price(_Part):
+class Price(Part):
     """US dollars for a million tokens."""
 
     input_per_million: Rate
     output_per_million: Rate
+    cached_input_per_million: Rate | None = None
+    """Input that was read from the provider's cache; None: it costs as any other."""
 
 
-class AuditException(_Part):
+class AuditException(Part):
     """A path the audit would refuse, accepted by a person who says why."""
 
     path: Text
     why: Text
 
 
-class Sections(_Part):
+class Sections(Part):
     """Everything a policy file can say about limits."""
 
     loop: Loop = Loop()

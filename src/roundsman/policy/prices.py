@@ -48,7 +48,20 @@ def _looked_up(model: str, provider: str | None) -> Price | None:
     except (LookupError, ValueError):
         return None
     per_million = 1_000_000 / _SAMPLE
+    cached = _cached(model, provider)
     return Price(
         input_per_million=round(float(found.input_price) * per_million, 6),
         output_per_million=round(float(found.output_price) * per_million, 6),
+        cached_input_per_million=None if cached is None else round(cached * per_million, 6),
     )
+
+
+def _cached(model: str, provider: str | None) -> float | None:
+    """Dollars of the sample when all of its input came from the cache."""
+    from genai_prices import Usage, calc_price
+
+    usage = Usage(input_tokens=_SAMPLE, output_tokens=_SAMPLE, cache_read_tokens=_SAMPLE)
+    try:
+        return float(calc_price(usage, model, provider_id=provider).input_price)
+    except (LookupError, ValueError):
+        return None

@@ -177,6 +177,14 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
         where = clean(item.get("round"), 20)
         why = clean(item.get("reason") or item.get("statement"))
         yield (f"cut round {where}" if where else "cut") + (f": {why}" if why else "")
+    for item in as_dicts(report.get("overruns")):
+        model = clean(item.get("model"), 80) or "a model"
+        made, allowed = as_number(item.get("produced")), as_number(item.get("allowed"))
+        if made is not None and allowed is not None:
+            yield (
+                f"overrun {model} made a reply of {show_number(made)} tokens where "
+                f"{show_number(allowed)} were allowed"
+            )
     for item in as_dicts(report.get("blocks")):
         why = clean(item.get("reason"))
         yield "blocked " + _join(clean(item.get("tool"), 120) or _thing(item), why, None)

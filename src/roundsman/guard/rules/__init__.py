@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roundsman.guard.decide import Placed, Rule
-from roundsman.guard.rules.agents import AgentDepth, Replans
+from roundsman.guard.rules.agents import AgentCalls, AgentDepth, Replans
 from roundsman.guard.rules.arguments import Bound, Clamp
 from roundsman.guard.rules.budgets import (
     ActionBudget,
@@ -26,6 +26,7 @@ from roundsman.guard.rules.rounds import (
     ReadableAnswer,
     RoundTimeout,
 )
+from roundsman.guard.rules.shares import ShareLimit, Shares
 from roundsman.guard.rules.tools import Allowlist, MaxCalls
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def rules_for(policy: Policy) -> tuple[Placed, ...]:
     before tokens), each in its mode."""
     rules: list[Rule] = [AcceptDone(policy.loop.accept_done), ReadableAnswer()]
     loop, run, rnd = policy.loop, policy.run, policy.round
+    reserve, free_cached = run.accounting == "reserve", run.cached_tokens == "free"
     if rnd.timeout is not None:
         rules.append(RoundTimeout(rnd.timeout))
     if loop.stop_after_idle_rounds is not None:
@@ -68,10 +70,18 @@ def rules_for(policy: Policy) -> tuple[Placed, ...]:
     if run.steps is not None:
         rules.append(StepBudget(run.steps))
     if run.tokens is not None:
-        rules.append(TokenBudget(run.tokens, run.accounting == "reserve"))
+        rules.append(TokenBudget(run.tokens, reserve, free_cached))
     if run.usd is not None:
         rules.append(DollarBudget(run.usd, not policy.usd_from_preset))
+    if policy.agents.shares:
+        limits = {
+            name: ShareLimit(s.tokens, s.usd, s.steps, s.actions)
+            for name, s in policy.agents.shares.items()
+        }
+        rules.append(Shares(limits, reserve, free_cached))
     rules += _tool_rules(policy)
+    if policy.agents.max_calls is not None:
+        rules.append(AgentCalls(policy.agents.max_calls))
     if policy.agents.max_depth is not None or policy.agents.recursion != "allow":
         rules.append(AgentDepth(policy.agents.max_depth, policy.agents.recursion))
     if policy.plan.max_replans is not None:

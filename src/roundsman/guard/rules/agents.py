@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from roundsman.guard.account import Account
-from roundsman.guard.events import AgentEnters, Event, PlanRevised
+from roundsman.guard.events import ActionBegins, AgentEnters, Event, PlanRevised
 from roundsman.guard.verdicts import Kind, Verdict
 
 
@@ -32,6 +32,23 @@ class AgentDepth:
             why = f"the chain {chain} is deeper than {self.max_depth}"
             return Verdict(Kind.REFUSE, self.name, self.layer, why)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCalls:
+    """Most agents started as tools in the whole tree: depth alone does not bound a fan."""
+
+    limit: int
+    name: ClassVar[str] = "agent_calls"
+    layer: ClassVar[str] = "tool"
+    watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
+
+    def judge(self, account: Account, event: Event) -> Verdict | None:
+        assert isinstance(event, ActionBegins)
+        if not event.nested or account.nested < self.limit:
+            return None
+        why = f"{account.nested} of {self.limit} agents were called; go on with what you have"
+        return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"limit": self.limit})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,36 +3,101 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from roundsman.guard.account import Account
 from roundsman.guard.events import ActionBegins, Event, RoundBegins, StepBegins
+from roundsman.guard.streaming import StepStreams
 from roundsman.guard.verdicts import Kind, Verdict
 
 SMALLEST_REPLY = 16
 """Output tokens below which a reply cannot say anything; less than this left is nothing left."""
 
-ROOMY_REPLY = 4096
-"""A request without a limit of its own that is given this much or more was not really shrunk."""
+DECENT_REPLY = 4096
+"""A reply is not shrunk below this because others are in flight: it waits for them."""
+
+UNSAID_REPLY = 8192
+"""What a request that names no limit of its own may have. More would be refused by some models, and
+would keep parallel branches from starting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a budget still has for the reply of one request.
+
+    `most` is the output tokens it may have, None when there is no room for a reply. `wait` says
+    that there would be room if the calls in flight were settled.
+    """
+
+    most: int | None
+    wait: bool = False
+
+
+def room_for(left: float, in_flight: float, wanted: int | None) -> Room:
+    """The room for a reply, from output tokens left and promised to calls in flight."""
+    alone, now = int(left), int(left - in_flight)
+    if alone < SMALLEST_REPLY:
+        return Room(None)
+    asked = UNSAID_REPLY if wanted is None else wanted
+    if now < min(alone, asked, DECENT_REPLY) and in_flight > 0:
+        return Room(None, wait=True)
+    return Room(min(asked, now)) if now >= SMALLEST_REPLY else Room(None)
+
+
+def grant(event: StepBegins, most: int, why: str, rule: str, numbers: Any) -> Verdict | None:
+    """Lower the request's most output tokens to `most` and reserve for it; None when it is so."""
+    total = event.prompt_tokens + most
+    usd = 0.0 if event.prices is None else dollars(event, most)
+    asked = event.max_output_tokens
+    if (asked, event.reserved_tokens, event.reserved_usd) == (most, total, usd):
+        return None
+    changed = replace(event, max_output_tokens=most, reserved_tokens=total, reserved_usd=usd)
+    if most >= (UNSAID_REPLY if asked is None else asked):
+        return Verdict(Kind.AMEND, rule, "model", "reserved", event=changed)
+    change = ({"arg": "max_output_tokens", "from": asked, "to": most},)
+    return Verdict(Kind.AMEND, rule, "model", why, "", changed, numbers, change)
+
+
+def dollars(event: StepBegins, output: int) -> float:
+    """The most the call can cost with that many output tokens."""
+    price_in, price_out = (event.prices or (0.0, 0.0))[:2]
+    return (event.prompt_tokens * price_in + output * price_out) / 1e6
+
+
+def too_long(event: StepStreams, rule: str) -> Verdict | None:
+    """Cut for a reply that goes on beyond what it was allowed; an estimate has a quarter of slack."""
+    most = event.most * 5 // 4 + SMALLEST_REPLY if event.estimated else event.most
+    if event.output <= most:
+        return None
+    why = f"the reply has {event.output:,} tokens of the {event.most:,} it was allowed"
+    numbers = {"allowed": event.most, "output": event.output}
+    return Verdict(Kind.CUT, rule, "model", why, "tokens", None, numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
     """Tokens of the tree.
 
-    `reserve`: what is spent plus what is promised to calls in flight never passes the budget; the
-    most output of a request is lowered to what is left, and a request whose prompt alone does not
-    fit is cut. Otherwise the reference's plain rule: spent >= budget ends the next step or round.
+    `reserve`: what is spent plus what is promised to calls in flight never passes the budget. The
+    most output of a request is lowered to what is left; a request that would fit if the calls in
+    flight were settled waits for them; one whose prompt alone does not fit is cut. Otherwise the
+    reference's plain rule: spent >= budget ends the next step or round. `free_cached` leaves out
+    what providers read from their cache.
     """
 
     limit: int
     reserve: bool
+    free_cached: bool = False
     name: ClassVar[str] = "tokens"
     layer: ClassVar[str] = "model"
-    watches: ClassVar[frozenset[str]] = frozenset({RoundBegins.kind, StepBegins.kind})
+    watches: ClassVar[frozenset[str]] = frozenset(
+        {RoundBegins.kind, StepBegins.kind, StepStreams.kind}
+    )
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        spent = account.tokens
+        if isinstance(event, StepStreams):
+            return too_long(event, self.name) if self.reserve else None
+        spent = account.tokens - (account.cached if self.free_cached else 0)
         numbers = {"limit": self.limit, "spent": spent}
         why = f"{spent:,} of {self.limit:,} tokens spent"
         if isinstance(event, RoundBegins):
@@ -44,41 +109,40 @@ class TokenBudget:
             if spent < self.limit:
                 return None
             return Verdict(Kind.CUT, self.name, self.layer, why, "tokens", None, numbers)
-        left = self.limit - spent - account.reserved_tokens - event.prompt_tokens
-        if left < SMALLEST_REPLY:
-            why += f", {account.reserved_tokens:,} promised, prompt about {event.prompt_tokens:,}"
+        in_flight = account.reserved_tokens
+        left = self.limit - spent - event.prompt_tokens
+        room = room_for(left, in_flight, event.max_output_tokens)
+        if room.most is None:
+            why += f", {in_flight:,} promised, prompt about {event.prompt_tokens:,}"
             kind = Kind.CUT
-            return Verdict(kind, self.name, self.layer, why, "tokens", None, numbers)
-        wanted = event.max_output_tokens
-        most = left if wanted is None else min(wanted, left)
-        total = event.prompt_tokens + most
-        if wanted == most and event.reserved_tokens == total:
-            return None
-        changed = replace(event, max_output_tokens=most, reserved_tokens=total)
-        if most >= (ROOMY_REPLY if wanted is None else wanted):
-            return Verdict(Kind.AMEND, self.name, self.layer, "reserved", event=changed)
-        change = ({"arg": "max_output_tokens", "from": wanted, "to": most},)
-        return Verdict(Kind.AMEND, self.name, self.layer, why, "", changed, numbers, change)
+            return Verdict(
+                kind, self.name, self.layer, why, "tokens", None, numbers, wait=room.wait
+            )
+        return grant(event, room.most, why, self.name, numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class DollarBudget:
     """Dollars of the tree. A model of unknown price is refused when the user set the ceiling; a
-    preset's ceiling is off for it."""
+    preset's ceiling is off for it. A ceiling of 0 lets models run that cost nothing."""
 
     limit: float
     from_user: bool
     name: ClassVar[str] = "usd"
     layer: ClassVar[str] = "model"
-    watches: ClassVar[frozenset[str]] = frozenset({RoundBegins.kind, StepBegins.kind})
+    watches: ClassVar[frozenset[str]] = frozenset(
+        {RoundBegins.kind, StepBegins.kind, StepStreams.kind}
+    )
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        spent = account.usd + account.reserved_usd
-        numbers = {"limit": self.limit, "spent": round(spent, 6)}
-        why = f"${spent:.4f} of ${self.limit:.2f} spent or promised"
+        if isinstance(event, StepStreams):
+            return too_long(event, self.name)
+        in_flight = account.reserved_usd
+        numbers = {"limit": self.limit, "spent": round(account.usd + in_flight, 6)}
+        why = f"${account.usd + in_flight:.4f} of ${self.limit:.2f} spent or promised"
         if isinstance(event, RoundBegins):
             if account.usd < self.limit or account.usd == 0:
-                return None  # a ceiling of 0 lets models run that cost nothing
+                return None
             return Verdict(Kind.STOP, self.name, "loop", why, "usd", None, numbers)
         assert isinstance(event, StepBegins)
         if event.prices is None:
@@ -89,22 +153,29 @@ class DollarBudget:
                 "declare it under prices:"
             )
             return Verdict(Kind.STOP, self.name, self.layer, why, "usd", None, numbers)
-        price_in, price_out = event.prices
-        if price_in == 0 and price_out == 0:
+        room = dollar_room(event, self.limit - account.usd, in_flight)
+        if room is None:
             return None
-        left = self.limit - spent - event.prompt_tokens * price_in / 1e6
-        most = int(left * 1e6 / price_out) if price_out else event.max_output_tokens
-        if left <= 0 or (most is not None and most < SMALLEST_REPLY):
-            return Verdict(Kind.CUT, self.name, self.layer, why, "usd", None, numbers)
-        wanted = event.max_output_tokens
-        if most is None:
+        if room.most is None:
+            return Verdict(
+                Kind.CUT, self.name, self.layer, why, "usd", None, numbers, wait=room.wait
+            )
+        return grant(event, room.most, why, self.name, numbers)
+
+
+def dollar_room(event: StepBegins, left: float, in_flight: float) -> Room | None:
+    """The room dollars leave for a reply of a model of known price; None: it costs nothing."""
+    price_in, price_out = (event.prices or (0.0, 0.0))[:2]
+    if price_in == 0 and price_out == 0:
+        return None
+    left -= event.prompt_tokens * price_in / 1e6
+    if price_out == 0:  # only the prompt costs
+        if left - in_flight >= 0:
             return None
-        lowered = most if wanted is None else min(wanted, most)
-        reserved = (event.prompt_tokens * price_in + lowered * price_out) / 1e6
-        if lowered == wanted and abs(reserved - event.reserved_usd) < 1e-12:
-            return None
-        changed = replace(event, max_output_tokens=lowered, reserved_usd=reserved)
-        return Verdict(Kind.AMEND, self.name, self.layer, "reserved", event=changed)
+        return Room(None, wait=left >= 0 and in_flight > 0)
+    each = price_out / 1e6
+    # a token less than the division says, since it is not exact
+    return room_for(left / each - 1, in_flight / each, event.max_output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +235,8 @@ class ActionBudget:
 
 @dataclass(frozen=True, slots=True)
 class WallClock:
-    """Seconds of work, without the time in which no process worked on the run."""
+    """Seconds of work, without the time in which no process worked on the run, or the run only
+    waited for a person."""
 
     limit: float
     name: ClassVar[str] = "wall_clock"
@@ -174,9 +246,7 @@ class WallClock:
     )
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        active = account.active
-        if account.last_at is not None:
-            active += max(0.0, event.at - account.last_at)
+        active = account.active_at(event.at)
         if active < self.limit:
             return None
         why = f"{active:.0f} of {self.limit:g} s used"
