@@ -97,7 +97,6 @@ class Settler:
         tokens, estimated = usage.tokens, usage.tokens is None
         if tokens is None:
             tokens = self._step.prompt_tokens + int(self._size / CHARS_PER_TOKEN)
-            usage = Usage(prompt=self._step.prompt_tokens)
         reply, calls, said = None, None, ""
         if response is not None and response.content is not None and not response.partial:
             reply = response.content.model_dump(mode="json", exclude_none=True)
@@ -122,11 +121,12 @@ class Settler:
     ) -> None:
         """Charge the whole, less what was charged `before`."""
         step, was = self._step, before or StepEnds()
+        guess = Usage(prompt=step.prompt_tokens)
         now = StepEnds(
             id=step.id,
             agent=step.agent,
             tokens=tokens,
-            usd=usage.cost(tokens, step.prices),
+            usd=(usage if usage.tokens is not None else guess).cost(tokens, step.prices),
             prompt=usage.prompt or 0,
             output=usage.produced or 0,
             thoughts=usage.thoughts or 0,
@@ -143,7 +143,7 @@ class Settler:
                 agent=step.agent,
                 tokens=tokens - was.tokens + takes_back,
                 usd=now.usd - was.usd,
-                prompt=now.prompt - (0 if was.estimated else was.prompt),
+                prompt=now.prompt - was.prompt,
                 output=now.output - was.output,
                 thoughts=now.thoughts - was.thoughts,
                 cached=now.cached - was.cached,
