@@ -3,6 +3,11 @@ from __future__ import annotations
 from roundsman.policy import Policy, check_lines, load_policy, price_of, worst_case
 
 
+def test_free_cached_tokens_are_noted() -> None:
+    policy = Policy.model_validate({"run": {"tokens": 9, "cached_tokens": "free"}})
+    assert any("cache is not counted" in note for note in worst_case(policy)["notes"])
+
+
 def test_baseline_says_what_is_unbounded() -> None:
     worst = worst_case(load_policy("baseline"))
     assert (worst["rounds"], worst["steps"], worst["tokens"]) == (6, 48, 30_000)

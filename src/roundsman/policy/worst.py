@@ -47,6 +47,8 @@ def _notes(
         )
     elif most["tokens"] is not None:
         notes.append("tokens: a prompt is estimated before its call; plus the estimate's error")
+    if most["tokens"] is not None and run.cached_tokens == "free":
+        notes.append("tokens: input that a provider reads from its cache is not counted")
     if most["usd"] is not None and policy.usd_from_preset:
         notes.append(
             f"usd: the ${run.usd:.2f} come from a preset and are off for a model of unknown price; "
