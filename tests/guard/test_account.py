@@ -18,7 +18,7 @@ from roundsman.guard import events as ev
 from roundsman.guard.events import KINDS, from_body, to_body
 from roundsman.guard.stuck.memory import BEGUN, PAST, POLLS, SAID, WRITTEN
 from roundsman.ledger.fold import fold
-from roundsman.ledger.store import Record
+from roundsman.ledger.records import Record
 
 _spec = importlib.util.spec_from_file_location(
     "guard_events", Path(__file__).with_name("guard_events.py")

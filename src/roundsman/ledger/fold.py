@@ -9,7 +9,7 @@ from roundsman.guard import Account, apply
 from roundsman.guard.events import from_body
 
 if TYPE_CHECKING:
-    from roundsman.ledger.store import Record
+    from roundsman.ledger.records import Record
 
 
 def fold(records: Iterable[Record]) -> Account:

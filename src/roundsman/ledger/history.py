@@ -26,7 +26,7 @@ from roundsman.guard.events import (
     StepEnds,
     from_body,
 )
-from roundsman.ledger.store import Record
+from roundsman.ledger.records import Record
 
 READS = ("read", "poll")
 

@@ -6,19 +6,21 @@ One order everywhere: decide -> append the intent -> apply -> act -> append the 
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from roundsman.errors import Divergence
+from roundsman.errors import Divergence, LedgerError
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.guard.prints import as_json
 from roundsman.ledger.fold import fold, usage_of
 from roundsman.ledger.history import History, Past
 from roundsman.ledger.lease import Lease
-from roundsman.ledger.store import Record, Store, chain
+from roundsman.ledger.records import Record, chain
+from roundsman.ledger.store import Store
 
 E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
@@ -26,8 +28,8 @@ Listener = Callable[[ev.Event], None]
 
 
 def new_run_id() -> str:
-    """A run id that sorts by time and is short enough to type."""
-    return time.strftime("%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
+    """A run id that sorts by time; its beginning is enough to name it."""
+    return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(4)
 
 
 def _last_id(records: Sequence[Record], letter: str) -> int:
@@ -60,7 +62,9 @@ class LiveRun:
         self.history: History | None = None
         self._seq = 0
         self._hash = ""
-        self._lease = Lease(store.connection, run_id)
+        self.broken = ""
+        self._lock = threading.RLock()  # tools run in threads, and call models there
+        self._lease = Lease(store.connection, run_id, store.path, self._lost)
 
     @classmethod
     def start(
@@ -81,14 +85,18 @@ class LiveRun:
             setup: what a later process needs to go on with the run.
         """
         run = cls(store, rules, run_id or new_run_id(), clock)
-        store.begin(run.run_id, clock(), question, policy, model)
-        run._lease.enter()
-        run.write(
+        with store.lock:
+            store.begin(run.run_id, clock(), question, policy, model)
+            run._lease.enter()
+            run._begin(policy, question, setup)
+        return run
+
+    def _begin(self, policy: str, question: str, setup: Mapping[str, Any] | None) -> None:
+        self.write(
             ev.RunBegins(
-                run_id=run.run_id, policy=policy, question=question, setup=dict(setup or {})
+                run_id=self.run_id, policy=policy, question=question, setup=dict(setup or {})
             )
         )
-        return run
 
     @classmethod
     def reopen(
@@ -131,7 +139,8 @@ class LiveRun:
             run._lease.release()
 
     def _take_up(self) -> list[Record]:
-        self._lease.take()
+        with self.store.lock:
+            self._lease.take()
         try:
             self.store.verify(self.run_id)
             records = self.store.records(self.run_id)
@@ -139,6 +148,9 @@ class LiveRun:
             self._lease.release()
             raise
         self.account = fold(records)
+        if self.account.ended:
+            self._lease.release()
+            raise LedgerError(f"run {self.run_id} is over; see: roundsman runs show {self.run_id}")
         self._seq, self._hash = (records[-1].seq, records[-1].hash) if records else (0, "")
         self.actions_proposed = _last_id(records, "a")
         self.steps_proposed = _last_id(records, "s")
@@ -176,39 +188,58 @@ class LiveRun:
 
     def next_action_id(self) -> str:
         """`a1`, `a2` ... in the order actions are asked for."""
-        self.actions_proposed += 1
-        return f"a{self.actions_proposed}"
+        with self._lock:
+            self.actions_proposed += 1
+            return f"a{self.actions_proposed}"
 
     def next_step_id(self) -> str:
         """`s1`, `s2` ... in the order steps are asked for."""
-        self.steps_proposed += 1
-        return f"s{self.steps_proposed}"
+        with self._lock:
+            self.steps_proposed += 1
+            return f"s{self.steps_proposed}"
 
     def write(self, event: ev.Event, durable: bool = True) -> None:
         """Append and apply. What is not durable yet rides with the next that is."""
-        if event.at == 0.0:
-            event = event.timed(self.clock())
-        body = as_json(ev.to_body(event))
-        self._seq += 1
-        self._hash = chain(self._hash, event.kind, event.at, body)
-        self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)
-        if durable:
-            self._commit()
-        self.account = apply(self.account, event)
-        for listener in self.listeners:
-            listener(event)
+        with self._lock:
+            self._refuse_broken()
+            if event.at == 0.0:
+                event = event.timed(self.clock())
+            body = as_json(ev.to_body(event))
+            self._seq += 1
+            self._hash = chain(self._hash, event.kind, event.at, body)
+            self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)
+            if durable:
+                self._commit()
+            self.account = apply(self.account, event)
+            for listener in self.listeners:
+                listener(event)
 
     def _commit(self) -> None:
-        self._lease.beat()
-        self.store.commit()
+        try:
+            self.store.commit(self.run_id)
+        except LedgerError as error:
+            self.broken = str(error)
+            raise
+
+    def _refuse_broken(self) -> None:
+        """What cannot be put on record must not happen."""
+        if self.broken:
+            raise LedgerError(self.broken)
+
+    def _lost(self) -> None:
+        self.broken = (
+            f"run {self.run_id} has been taken up by another process; this one does nothing more"
+        )
 
     def judge(self, event: ev.Event) -> Verdict:
         """Judge and record what was said; the event itself is not written."""
-        if event.at == 0.0:
-            event = event.timed(self.clock())
-        judged = decide(self.rules, self.account, event)
-        self._note(judged, event)
-        return judged.verdict
+        with self._lock:
+            self._refuse_broken()
+            if event.at == 0.0:
+                event = event.timed(self.clock())
+            judged = decide(self.rules, self.account, event)
+            self._note(judged, event)
+            return judged.verdict
 
     def weigh(self, event: ev.Event) -> Verdict:
         """What would be said of this now. Nothing is recorded."""
@@ -219,27 +250,31 @@ class LiveRun:
 
         Returns the verdict and the event as it may run (changed by Amend).
         """
-        event = event.timed(self.clock())
-        judged = decide(self.rules, self.account, event)
-        verdict = judged.verdict
-        if verdict.kind <= Kind.AMEND:
-            self._note(judged, event, durable=False)  # rides with the intent
-            allowed = event if verdict.event is None else verdict.event
-            self.write(allowed)
-            return verdict, allowed  # type: ignore[return-value]
-        self._note(judged, event)
-        return verdict, event
+        with self._lock:
+            self._refuse_broken()
+            event = event.timed(self.clock())
+            judged = decide(self.rules, self.account, event)
+            verdict = judged.verdict
+            if verdict.kind <= Kind.AMEND:
+                self._note(judged, event, durable=False)  # rides with the intent
+                allowed = event if verdict.event is None else verdict.event
+                self.write(allowed)
+                return verdict, allowed  # type: ignore[return-value]
+            self._note(judged, event)
+            return verdict, event
 
     def settle(self, event: ev.Event, durable: bool = False) -> Verdict:
         """Judge and write an outcome. It is on record whatever the verdict says of it."""
-        event = event.timed(self.clock())
-        judged = decide(self.rules, self.account, event)
-        # one commit: a record without what was said of it would be judged by nobody after a crash
-        self.write(event, durable=False)
-        self._note(judged, event, durable=False)
-        if durable or judged.verdict.kind is Kind.STOP:
-            self._commit()
-        return judged.verdict
+        with self._lock:
+            event = event.timed(self.clock())
+            judged = decide(self.rules, self.account, event)
+            # one commit: a record without what was said of it would be judged by nobody after a
+            # crash
+            self.write(event, durable=False)
+            self._note(judged, event, durable=False)
+            if durable or judged.verdict.kind is Kind.STOP:
+                self._commit()
+            return judged.verdict
 
     def _note(self, judged: Judgement, event: ev.Event, durable: bool = True) -> None:
         for verdict, applied in judged.said:
@@ -271,10 +306,12 @@ class LiveRun:
 
     def end(self, reason: str, rule: str = "", layer: str = "loop", detail: str = "") -> None:
         """Close the run; a second call changes nothing."""
-        if self.account.ended:
+        if self.account.ended or self.broken:
+            self._lease.let_go()
             return
         if reason == "done" and self.account.work.partial:
             reason = "partial"
         self.write(ev.RunEnds(reason=reason, rule=rule, layer=layer, detail=detail), durable=False)
         status = "done" if reason in ("done", "no_progress", "max_rounds", "partial") else "stopped"
+        self._lease.let_go()
         self.store.finish(self.run_id, status, self.account.rounds, usage_of(self.account))

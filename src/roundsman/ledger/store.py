@@ -7,73 +7,37 @@ Append-only, one chain of hashes a run. Write-ahead log: a commit survives the d
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from roundsman.errors import JournalDamaged, LedgerError, RunNotFound
 from roundsman.ledger.lease import lease_state
+from roundsman.ledger.records import Record, RunInfo, chain, default_home
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 create table if not exists runs(
   run_id text primary key, started real not null, question text not null default '',
   policy text not null default '', model text not null default '', status text not null,
-  ended real, rounds integer not null default 0, usage text not null default '{}', report text);
+  ended real, rounds integer not null default 0, usage text not null default '{}', report text,
+  tail text not null default '');
 create table if not exists records(
   run_id text not null, seq integer not null, kind text not null, at real not null,
   body text not null, hash text not null, primary key(run_id, seq)) without rowid;
 create table if not exists leases(
   run_id text primary key, holder text not null, pid integer not null, host text not null,
-  since real not null, beat real not null);
+  start text not null, since real not null, beat real not null);
 """
 _INSERT = "insert into records values(?,?,?,?,?,?)"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One line of a journal; `hash` covers the previous record's hash."""
-
-    seq: int
-    kind: str
-    at: float
-    body: dict[str, Any]
-    hash: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    """A run as `runs list` shows it; `started` in seconds since the epoch."""
-
-    run_id: str
-    status: str
-    started: float
-    question: str
-    rounds: int
-    usage: dict[str, Any] = field(default_factory=dict)
-
-
-def default_home() -> Path:
-    """`$ROUNDSMAN_HOME`, else `~/.local/state/roundsman`."""
-    given = os.environ.get("ROUNDSMAN_HOME")
-    return Path(given).expanduser() if given else Path.home() / ".local" / "state" / "roundsman"
-
-
-def chain(previous: str, kind: str, at: float, body: str) -> str:
-    """The hash of a record, covering its predecessor's."""
-    return sha256(
-        f"{previous}\n{kind}\n{at!r}\n{body}".encode("utf-8", "surrogatepass")
-    ).hexdigest()
-
-
 class Store:
-    """Journals of all runs. One connection; use from one thread at a time.
+    """Journals of all runs, in one file; may be used from several threads.
 
     Raises:
         LedgerError: the folder is not writable, the file is no journal or is of a newer version.
@@ -81,7 +45,8 @@ class Store:
 
     def __init__(self, path: Path, durability: str = "process") -> None:
         self.path = path
-        self._waiting: list[tuple[str, int, str, float, str, str]] = []
+        self._waiting: dict[str, list[tuple[str, int, str, float, str, str]]] = {}
+        self._lock = threading.RLock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
@@ -93,10 +58,9 @@ class Store:
             self._db.execute(f"pragma user_version={SCHEMA_VERSION}")
             self._db.commit()
         except (OSError, sqlite3.Error) as error:
-            way_out = "set ROUNDSMAN_HOME to a folder that can be written and has room"
-            if "not a database" in str(error) or "malformed" in str(error):
-                way_out = "move that file away, or set ROUNDSMAN_HOME to another folder"
-            raise LedgerError(f"the journal {path} cannot be opened: {error}; {way_out}") from error
+            raise LedgerError(
+                f"the journal {path} cannot be opened: {error}; {_way_out(error)}"
+            ) from error
 
     def _check_version(self) -> None:
         (version,) = self._db.execute("pragma user_version").fetchone()
@@ -105,15 +69,22 @@ class Store:
                 f"the journal {self.path} is of version {version}, this Roundsman reads "
                 f"{SCHEMA_VERSION}; update Roundsman or set ROUNDSMAN_HOME to another folder"
             )
+        if version == 1:  # leases had no start of the process, runs no seal at the end
+            self._db.executescript(
+                "drop table leases; alter table runs add column tail text not null default '';"
+            )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                self._db.rollback()
-            raise LedgerError(f"the journal {self.path} cannot be written: {error}") from error
+        with self._lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                with suppress(sqlite3.Error):
+                    self._db.rollback()
+                raise LedgerError(
+                    f"the journal {self.path} cannot be used: {error}; {_way_out(error)}"
+                ) from error
 
     def begin(self, run_id: str, started: float, question: str, policy: str, model: str) -> None:
         """Enter a new run; durable with its first record.
@@ -134,14 +105,19 @@ class Store:
         It waits in memory: an open transaction would keep every other process from writing for as
         long as the next tool takes.
         """
-        self._waiting.append((run_id, seq, kind, at, body, digest))
+        with self._lock:
+            waiting = self._waiting.setdefault(run_id, [])
+            waiting.append((run_id, seq, kind, at, body, digest))
 
-    def commit(self) -> None:
-        """Make everything appended so far durable."""
+    def commit(self, run_id: str) -> None:
+        """Make everything appended to this run so far durable.
+
+        Raises:
+            LedgerError: it could not be; what waited is given up, and other runs go on.
+        """
         with self._errors():
-            self._db.executemany(_INSERT, self._waiting)
+            self._db.executemany(_INSERT, self._waiting.pop(run_id, ()))
             self._db.commit()
-        self._waiting.clear()
 
     def finish(self, run_id: str, status: str, rounds: int, usage: dict[str, Any]) -> None:
         """Note how the run stands; `status` is running, waiting, interrupted, done or stopped.
@@ -150,14 +126,17 @@ class Store:
         run is never half ended.
         """
         with self._errors():
-            self._db.executemany(_INSERT, self._waiting)
+            waiting = self._waiting.pop(run_id, [])
+            self._db.executemany(_INSERT, waiting)
+            if waiting:
+                seal = f"{waiting[-1][1]} {waiting[-1][5]}"
+                self._db.execute("update runs set tail=? where run_id=?", (seal, run_id))
             self._db.execute("delete from leases where run_id=?", (run_id,))
             self._db.execute(
                 "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
                 (status, time.time(), rounds, json.dumps(usage), run_id),
             )
             self._db.commit()
-        self._waiting.clear()
 
     def save_report(self, run_id: str, report: dict[str, Any]) -> None:
         """Keep the report beside the journal."""
@@ -180,7 +159,7 @@ class Store:
         run_id, status, started, question, rounds, usage = row
         if status == "running":
             lease = self._db.execute(
-                "select pid, host, beat from leases where run_id=?", (run_id,)
+                "select pid, host, beat, start from leases where run_id=?", (run_id,)
             ).fetchone()
             status = "running" if lease and lease_state(*lease) == "live" else "interrupted"
             usage, rounds = self._counted(run_id)
@@ -209,10 +188,12 @@ class Store:
 
     def records(self, run_id: str) -> list[Record]:
         """The journal of a run, oldest first."""
-        self.commit()
-        rows = self._db.execute(
-            "select seq, kind, at, body, hash from records where run_id=? order by seq", (run_id,)
-        )
+        self.commit(run_id)
+        with self._errors():
+            rows = self._db.execute(
+                "select seq, kind, at, body, hash from records where run_id=? order by seq",
+                (run_id,),
+            ).fetchall()
         return [Record(s, k, at, json.loads(b), h) for s, k, at, b, h in rows]
 
     def report(self, run_id: str) -> dict[str, Any] | None:
@@ -226,19 +207,29 @@ class Store:
         """Follow the chain of hashes.
 
         Raises:
-            JournalDamaged: naming the first record that does not fit.
+            JournalDamaged: naming the first record that does not fit, or that the end is missing.
         """
-        self.commit()
+        self.commit(run_id)
+        with self._errors():
+            rows = self._db.execute(
+                "select seq, kind, at, body, hash from records where run_id=? order by seq",
+                (run_id,),
+            ).fetchall()
+            tail = self._db.execute("select tail from runs where run_id=?", (run_id,)).fetchone()
         previous, expected = "", 1
-        for seq, kind, at, body, digest in self._db.execute(
-            "select seq, kind, at, body, hash from records where run_id=? order by seq", (run_id,)
-        ):
+        for seq, kind, at, body, digest in rows:
             if seq != expected or chain(previous, kind, at, body) != digest:
                 raise JournalDamaged(
                     f"run {run_id}: record {seq} ({kind}) does not fit the chain; the records "
                     f"before it are whole"
                 )
             previous, expected = digest, expected + 1
+        if tail and tail[0] and tail[0] != f"{expected - 1} {previous}":
+            last = tail[0].split(" ")[0]
+            raise JournalDamaged(
+                f"run {run_id}: it ended with record {last}, the journal ends with record "
+                f"{expected - 1}; what is there is whole, the rest is missing"
+            )
 
     def delete(self, run_id: str) -> None:
         """Forget a run and its journal.
@@ -256,14 +247,31 @@ class Store:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """For the lease, which lives in the same file."""
+        """For the lease, which lives in the same file; use it holding `lock`."""
         return self._db
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held by whoever uses the connection: tools run in threads."""
+        return self._lock
 
     def close(self) -> None:
         """Commit and close."""
-        self.commit()
+        for run_id in list(self._waiting):
+            self.commit(run_id)
         with self._errors():
             self._db.close()
+
+
+def _way_out(error: Exception) -> str:
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        return "move that file away, or set ROUNDSMAN_HOME to another folder"
+    if "locked" in text:
+        return "another process is writing to it for long; wait for it or end it"
+    if "UNIQUE" in text:
+        return "another process has written to this run; see: roundsman runs list"
+    return "set ROUNDSMAN_HOME to a folder that can be written and has room"
 
 
 def _clean(text: str) -> str:
