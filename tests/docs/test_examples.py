@@ -21,7 +21,7 @@ _BLOCK = re.compile(
     r"(<!-- not run -->\n+)?^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE
 )
 # What differs from run to run: ids and digests.
-_VARIES = re.compile(r"\d{4}-\d{6}-[0-9a-f]{4}|\b[0-9a-f]{12}\b")
+_VARIES = re.compile(r"\d{6}-\d{6}-[0-9a-f]{8}|\b[0-9a-f]{12}\b")
 
 
 def _blocks(language: str) -> list[object]:

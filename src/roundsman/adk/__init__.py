@@ -11,11 +11,13 @@ _LAZY = {
     "CallChain": "roundsman.adk.chain",
     "FinishLine": "roundsman.adk.finish",
     "PlanBook": "roundsman.adk.plan",
+    "resume": "roundsman.adk.app",
     "GuardPlugin": "roundsman.adk.plugin",
     "loop_until_done": "roundsman.adk.loop_node",
     "ScriptedModel": "roundsman.adk.scripted",
     "call": "roundsman.adk.scripted",
     "current_action_id": "roundsman.adk.current",
+    "current_loop": "roundsman.adk.current",
     "current_run": "roundsman.adk.current",
 }
 
@@ -27,10 +29,12 @@ __all__ = [
     "ScriptedModel",
     "call",
     "current_action_id",
+    "current_loop",
     "current_run",
     "guarded",
     "loop_until_done",
     "plugin_of",
+    "resume",
 ]
 
 

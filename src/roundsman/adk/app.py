@@ -17,6 +17,7 @@ from roundsman.adk.model import PRICES, guard_model, guard_registry
 from roundsman.adk.nodes import guard_node
 from roundsman.adk.plugin import GuardPlugin
 from roundsman.adk.scheduler import Scheduler
+from roundsman.errors import SetupChanged
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy, load_policy
@@ -76,6 +77,26 @@ def plugin_of(app: App) -> GuardPlugin:
     return next(p for p in app.plugins if isinstance(p, GuardPlugin))
 
 
+def resume(app: App, run_id: str, session_id: str) -> LiveRun:
+    """The next run of this session goes on with an interrupted run: its counters, and what it had
+    recorded is given back instead of being done again.
+
+    Args:
+        app: guarded, of the same agent under the same policy.
+        run_id: an interrupted run in the app's journal.
+        session_id: a session, old or new, that is asked the same.
+
+    Raises:
+        WaitsForPerson: a write may or may not have been carried out; see `ledger.settle_unknown`.
+        SetupChanged: the run began under another policy.
+        LeaseHeld, JournalDamaged, LedgerError: as for the journal.
+    """
+    plugin = plugin_of(app)
+    run = plugin.opener.reopen(run_id)
+    plugin.expect(session_id, run, ends=True)
+    return run
+
+
 def _prices(name: str, policy: Policy) -> tuple[float, ...] | None:
     from roundsman.policy.prices import price_of  # the price library is large
 
@@ -100,11 +121,27 @@ class _Opener:
         self._policy, self._store, self._home, self._clock = policy, store, home, clock
         self._rules = rules_for(policy)
 
-    def __call__(self, invocation: str, question: str) -> LiveRun:
+    @property
+    def store(self) -> Store:
+        """The journal, opened on first use."""
         if self._store is None:
             self._store = open_store(self._home)
+        return self._store
+
+    def reopen(self, run_id: str) -> LiveRun:
+        """An interrupted run, under this app's policy."""
+        records = self.store.records(run_id)
+        began = str(records[0].body.get("policy")) if records else ""
+        if began != self._policy.digest:
+            raise SetupChanged(
+                f"run {run_id} began under policy {began[:12] or 'none'}, this app is guarded by "
+                f"{self._policy.digest[:12]}; guard it by the same policy to go on"
+            )
+        return LiveRun.reopen(self.store, self._rules, run_id, self._clock)
+
+    def __call__(self, invocation: str, question: str) -> LiveRun:
         return LiveRun.start(
-            self._store,
+            self.store,
             self._rules,
             policy=self._policy.digest,
             question=question,

@@ -4,9 +4,9 @@ that is the model's own business (see model.py)."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
@@ -30,7 +30,15 @@ from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
 from roundsman.guard.prints import call_prints, canonical, result_prints
 from roundsman.ledger import LiveRun, Past
 
-Opener = Callable[[str, str], LiveRun]
+
+class Opener(Protocol):
+    """Makes the run of a new root invocation, and finds one to go on with."""
+
+    def __call__(self, invocation: str, question: str, /) -> LiveRun: ...
+
+    def reopen(self, run_id: str) -> LiveRun: ...
+
+
 KEEP_CHARS = 20_000
 """Characters of one result the journal keeps."""
 
@@ -59,19 +67,19 @@ class GuardPlugin(BasePlugin):
         bounded: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         super().__init__(name="roundsman_guard")
-        self._opener = opener
+        self.opener = opener
         self._effects = effects
         self._scheduler = scheduler
         self._bounded = bounded or {}
         self._runs: dict[str, LiveRun] = {}
         self._nested: set[str] = set()
-        self._expected: dict[str, LiveRun] = {}
+        self._expected: dict[str, tuple[LiveRun, bool]] = {}
         self._open: dict[tuple[str, str], _Open] = {}
         self._watches: dict[str, CancelWatch] = {}
 
-    def expect(self, session_id: str, run: LiveRun) -> None:
-        """The next run of this session is this one; its caller ends it."""
-        self._expected[session_id] = run
+    def expect(self, session_id: str, run: LiveRun, ends: bool = False) -> None:
+        """The next run of this session is this one; its caller ends it, unless `ends`."""
+        self._expected[session_id] = (run, ends)
 
     def run_of(self, invocation_id: str) -> LiveRun | None:
         """The run an invocation belongs to."""
@@ -87,10 +95,11 @@ class GuardPlugin(BasePlugin):
             self._runs[invocation] = outer
             self._nested.add(invocation)
         elif expected is not None:
-            self._runs[invocation] = expected
-            self._nested.add(invocation)
+            self._runs[invocation], ends = expected
+            if not ends:
+                self._nested.add(invocation)
         elif invocation not in self._runs:
-            self._runs[invocation] = self._opener(invocation, _text(invocation_context))
+            self._runs[invocation] = self.opener(invocation, _text(invocation_context))
             self._watches[invocation] = CancelWatch(
                 lambda: self._close(invocation, "aborted", "the task that ran it was cancelled")
             )
@@ -253,7 +262,7 @@ class GuardPlugin(BasePlugin):
     def _run(self, context: Any) -> LiveRun:
         run = self._runs.get(context.invocation_id) or current_run()
         if run is None:
-            run = self._opener(context.invocation_id, "")
+            run = self.opener(context.invocation_id, "")
             self._runs[context.invocation_id] = run
         return run
 

@@ -108,20 +108,23 @@ def _run_begins(a: Account, e: ev.RunBegins) -> Account:
 
 
 def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
-    """Calls that were in flight when the process died are charged what was reserved for them."""
-    tokens, shares = a.reserved_tokens, dict(a.shares)
-    for promised in map(Reserved._make, a.reserved.values()):
-        share = shares.get(promised.agent, Share())
-        shares[promised.agent] = evolve(
-            share, tokens=share.tokens + promised.tokens, usd=share.usd + promised.usd
+    """Calls that were in flight when the process died are charged their estimate."""
+    spent, usd, shares = 0, 0.0, dict(a.shares)
+    for step, promised in a.reserved.items():
+        kept = Reserved._make(promised)
+        one_tokens, one_usd = e.charged.get(step, (kept.tokens, kept.usd))
+        share = shares.get(kept.agent, Share())
+        shares[kept.agent] = evolve(
+            share, tokens=share.tokens + int(one_tokens), usd=share.usd + float(one_usd)
         )
+        spent, usd = spent + int(one_tokens), usd + float(one_usd)
     return evolve(
         a,
         policy=e.policy or a.policy,
         last_at=e.at,
-        tokens=a.tokens + tokens,
-        tokens_estimated=a.tokens_estimated + tokens,
-        usd=a.usd + a.reserved_usd,
+        tokens=a.tokens + spent,
+        tokens_estimated=a.tokens_estimated + spent,
+        usd=a.usd + usd,
         shares=shares,
         asked=frozenset(),
         reserved={},

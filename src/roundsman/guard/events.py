@@ -35,10 +35,12 @@ class RunBegins(Event):
 class RunResumes(Event):
     """A later process goes on with the run; the time between does not count as wall clock.
     `policy` is the digest of a policy a person accepted in place of the old, `accepted` what else
-    of the setup changed ({name: [before, now]})."""
+    of the setup changed ({name: [before, now]}), `charged` what is charged for each step that was
+    in flight ({step: [tokens, dollars]}; what is not named there is charged its reservation)."""
 
     kind: ClassVar[str] = "run_resumes"
     policy: str = ""
+    charged: Mapping[str, Any] = field(default_factory=dict)
     accepted: Mapping[str, Any] = field(default_factory=dict)
 
 

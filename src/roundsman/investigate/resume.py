@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from roundsman.errors import LedgerError, SetupChanged, SourceError, WaitsForPerson
+from roundsman.errors import LedgerError, SetupChanged, SourceError
 from roundsman.guard import rules_for
-from roundsman.guard.events import ActionBegins, RunBegins, RunResumes, from_body
-from roundsman.guard.prints import canonical
+from roundsman.guard.events import RunBegins, RunResumes, from_body
 from roundsman.investigate.run import Case, Watcher, carry_out, finish_report, prepare
-from roundsman.ledger import History, LiveRun, Record, Store
+from roundsman.ledger import LiveRun, Record, Store
 from roundsman.policy import Policy, load_policy
 
 
@@ -59,7 +58,6 @@ def resume(
             f"run {run_id} began otherwise: {told}; undo the change, or accept it with "
             f"--accept-change"
         )
-    _refuse_unknown(run_id, History(records).unknown)
     resumes = RunResumes(policy=case.policy.digest if changes else "", accepted=changes)
     run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
     return carry_out(case, run, watch)
@@ -107,14 +105,3 @@ def _changes(begun: RunBegins, case: Case, policy: str) -> dict[str, list[str]]:
         what = "agent or telemetry"
         changes[what] = [str(begun.setup.get("agent")), str(case.setup["agent"])]
     return changes
-
-
-def _refuse_unknown(run_id: str, unknown: Sequence[ActionBegins]) -> None:
-    if not unknown:
-        return
-    shown = "; ".join(f"{a.id} {a.tool}({canonical(a.args)})" for a in unknown[:3])
-    raise WaitsForPerson(
-        f"run {run_id} died during {len(unknown)} write(s), and nobody knows whether they were "
-        f"carried out: {shown}; look, then: roundsman settle {run_id} {unknown[0].id} "
-        f"done|not-done|again"
-    )

@@ -22,13 +22,18 @@ from roundsman.guard.events import (
     RoundBegins,
     RoundEnds,
     Ruled,
+    RunResumes,
     StepBegins,
     StepEnds,
     from_body,
 )
+from roundsman.guard.prints import canonical
 from roundsman.ledger.records import Record
 
 READS = ("read", "poll")
+LIKELY_REPLY = 1000
+"""Output tokens charged for a reply nobody saw. A reservation may hold all that is left of the
+budget; to charge that would end every run that is resumed."""
 
 
 @dataclass(slots=True)
@@ -56,6 +61,8 @@ class Past:
         brought no reply (the provider failed) is asked anew, as it would have been."""
         if isinstance(self.ends, StepEnds):
             return self.ends.reply is not None
+        if isinstance(self.ends, ActionEnds) and self.ends.effect in READS:
+            return not _is_cut(self.ends.result)  # too long to be kept: it is read again
         return self.ends is not None or self.refusal is not None or self._answered
 
     @property
@@ -151,6 +158,43 @@ class History:
             and not p.begins.nested
         ]
         self.replay = Replay(pasts.values())
+
+    def question(self, run_id: str) -> str:
+        """What a person has to say before the run can go on."""
+        shown = "; ".join(f"{a.id} {a.tool}({canonical(a.args)})" for a in self.unknown[:3])
+        return (
+            f"run {run_id} died during {len(self.unknown)} write(s), and nobody knows whether they "
+            f"were carried out: {shown}; look, then: roundsman settle {run_id} "
+            f"{self.unknown[0].id} done|not-done|again"
+        )
+
+
+def _is_cut(result: Any) -> bool:
+    """Whether the journal holds only the beginning of a result."""
+    return isinstance(result, dict) and result.keys() == {"cut", "characters"}
+
+
+def charges(records: Sequence[Record]) -> dict[str, tuple[int, float]]:
+    """What the steps in flight are charged, by step: (tokens, dollars) of their prompt and a
+    likely reply, at most what was reserved."""
+    begun: dict[str, StepBegins] = {}
+    for record in records:
+        if record.kind == StepBegins.kind:
+            event = from_body(record.kind, record.at, record.body)
+            assert isinstance(event, StepBegins)
+            begun[event.id] = event
+        elif record.kind == StepEnds.kind:
+            begun.pop(record.body["id"], None)
+        elif record.kind == RunResumes.kind:
+            begun.clear()  # charged then
+    found = {}
+    for step in begun.values():
+        reply = min(step.max_output_tokens or LIKELY_REPLY, LIKELY_REPLY)
+        tokens = min(step.prompt_tokens + reply, step.reserved_tokens)
+        prices = step.prices or (0.0, 0.0)
+        usd = (step.prompt_tokens * prices[0] + reply * prices[1]) / 1e6
+        found[step.id] = (tokens, min(usd, step.reserved_usd))
+    return found
 
 
 def _enter(pasts: dict[str, Past], event: Event) -> None:

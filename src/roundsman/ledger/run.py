@@ -10,14 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from roundsman.errors import Divergence, LedgerError
+from roundsman.errors import Divergence, LedgerError, WaitsForPerson
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.guard.prints import as_json
 from roundsman.ledger.fold import fold, usage_of
-from roundsman.ledger.history import History, Past
+from roundsman.ledger.history import History, Past, charges
 from roundsman.ledger.lease import Lease
 from roundsman.ledger.records import Record, chain
 from roundsman.ledger.store import Store
@@ -117,10 +118,15 @@ class LiveRun:
         Raises:
             LeaseHeld: another process has it.
             JournalDamaged: its records are not whole.
+            WaitsForPerson: a write may or may not have been carried out.
         """
         run = cls(store, rules, run_id, clock)
-        run.history = History(run._take_up())
-        run.write(resumes or ev.RunResumes())
+        records = run._take_up()
+        run.history = History(records)
+        if run.history.unknown:
+            run._lease.release()
+            raise WaitsForPerson(run.history.question(run_id))
+        run.write(replace(resumes or ev.RunResumes(), charged=charges(records)))
         return run
 
     @classmethod
