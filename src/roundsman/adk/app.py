@@ -8,16 +8,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.apps import App
 
-from roundsman.adk.audit import models, refuse_gaps
+from roundsman.adk.audit import refuse_gaps
+from roundsman.adk.coverage import Coverage
+from roundsman.adk.engine import install
 from roundsman.adk.hints import quiet_call_limit
-from roundsman.adk.model import PRICES, guard_model, guard_registry
-from roundsman.adk.nodes import guard_node
+from roundsman.adk.kinds import is_node
+from roundsman.adk.model import PRICES
 from roundsman.adk.plugin import GuardPlugin
 from roundsman.adk.scheduler import Scheduler
-from roundsman.errors import SetupChanged
+from roundsman.adk.summariser import name_summariser
+from roundsman.errors import PolicyError, SetupChanged, UsageError
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy, load_policy
@@ -45,15 +47,15 @@ def guarded(
     Raises:
         RefusedToStart: a path the guard cannot see and the policy does not name.
         PolicyError: the policy cannot be accepted.
+        UsageError: `app` is neither an app nor an agent.
     """
-    policy = policy if isinstance(policy, Policy) else load_policy(policy)
-    if not isinstance(app, App):
-        app = App(name=app.name, root_agent=app)
-    refuse_gaps(app.root_agent, frozenset(e.path for e in policy.exceptions))
+    policy, app = _policy(policy), app_of(app)
+    coverage = coverage_of(policy)
+    found = coverage.audit(app)
+    refuse_gaps(found)
     quiet_call_limit()
-    guard_registry()
-    for model in models(app.root_agent):
-        guard_model(model)
+    install()
+    name_summariser(app)
     PRICES[policy.digest] = cache(lambda name: _prices(name, policy))
     opener = _Opener(policy, store, home, clock)
     # what was left out stays out: the plugin takes it for a write and says it is a guess
@@ -63,13 +65,48 @@ def guarded(
         if "effect" in tool.model_fields_set
     }
     bounded = {n: frozenset(t.args) for n, t in policy.tools.allow.items() if t.args}
-    plugin = GuardPlugin(opener, effects, Scheduler(policy), bounded)
+    plugin = GuardPlugin(opener, effects, Scheduler(policy), bounded, coverage, rules_for(policy))
+    coverage.mark(found)
+    plugin.cover(found)
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]
     rest = [p for p in app.plugins if p not in first and not isinstance(p, GuardPlugin)]
     app.plugins = [*first, plugin, *rest]
-    if not isinstance(app.root_agent, BaseAgent):
-        guard_node(app.root_agent, plugin)
     return app
+
+
+def coverage_of(policy: Policy) -> Coverage:
+    """What this policy says about paths and tools."""
+    excepted = {e.path: e.why for e in policy.exceptions}
+    effects = {name: tool.effect for name, tool in policy.tools.allow.items()}
+    return Coverage(excepted, effects, closed=policy.tools.default == "refuse")
+
+
+def _policy(policy: Any) -> Policy:
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, str | Path):
+        return load_policy(policy)
+    raise PolicyError(
+        f"policy is {policy!r}; give a preset's name, a file or what load_policy returned"
+    )
+
+
+def app_of(app: Any) -> App:
+    """The app, or one made around an agent or a workflow.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(app, App):
+        return app
+    if not is_node(app):
+        raise UsageError(f"app is {app!r}; give an ADK App, an agent or a workflow")
+    try:
+        return App(name=app.name, root_agent=app)
+    except ValueError as error:
+        raise UsageError(
+            f"{app.name!r} cannot name an app; give an App(name=..., root_agent=...)"
+        ) from error
 
 
 def plugin_of(app: App) -> GuardPlugin:

@@ -1,17 +1,35 @@
 """Whose account it is: bound around what runs inside, reset by token.
 
 A variable set in a before-run hook would stay visible to the caller's next, unrelated run; so it is
-bound only around tool runs, node bodies and the rounds of a loop.
+bound only around the steps of a runner (see engine.py), tool runs and the rounds of a loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from roundsman.ledger import LiveRun
 
+
+@dataclass(slots=True)
+class Scope:
+    """One call of a runner. The guard's before-run hook says whose account it is; `close` ends the
+    run when the runner is through, or was left or cancelled in the middle."""
+
+    run: LiveRun | None = None
+    close: Callable[[], None] | None = None
+
+
+GUARDS: WeakKeyDictionary[LiveRun, Any] = WeakKeyDictionary()
+"""The plugin that guards each run of this process."""
+
+_SCOPE: ContextVar[Scope | None] = ContextVar("roundsman_scope", default=None)
+_SHARE: ContextVar[str] = ContextVar("roundsman_share", default="(direct call)")
 _RUN: ContextVar[LiveRun | None] = ContextVar("roundsman_run", default=None)
 _ACTION: ContextVar[str] = ContextVar("roundsman_action", default="")
 _CHAIN: ContextVar[tuple[str, ...]] = ContextVar("roundsman_chain", default=())
@@ -21,7 +39,38 @@ _LOOP: ContextVar[str] = ContextVar("roundsman_loop", default="")
 
 def current_run() -> LiveRun | None:
     """The run whose code this is, or None outside of runs."""
-    return _RUN.get()
+    scope = _SCOPE.get()
+    return scope.run if scope is not None and scope.run is not None else _RUN.get()
+
+
+def current_scope() -> Scope | None:
+    """The runner's call this code is in, innermost."""
+    return _SCOPE.get()
+
+
+def current_share() -> str:
+    """Whom a model call that no agent announced is charged to."""
+    return _SHARE.get()
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[None]:
+    """Bind a runner's call around one of its steps."""
+    token = _SCOPE.set(scope)
+    try:
+        yield
+    finally:
+        _SCOPE.reset(token)
+
+
+@contextmanager
+def charged_to(share: str) -> Iterator[None]:
+    """Charge calls that no agent announces to this share."""
+    token = _SHARE.set(share)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)
 
 
 def current_action_id() -> str:

@@ -18,14 +18,23 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from roundsman.adk.current import current_action_id, current_chain, current_loop, current_run
+from roundsman.adk.current import (
+    GUARDS,
+    current_action_id,
+    current_chain,
+    current_loop,
+    current_run,
+    current_share,
+)
+from roundsman.adk.providers import withheld
 from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
 from roundsman.adk.room import settled
 from roundsman.adk.settling import Settler
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import measure_prompt
+from roundsman.errors import RefusedToStart
 from roundsman.guard import Kind, Verdict
-from roundsman.guard.events import StepBegins
+from roundsman.guard.events import Ruled, StepBegins
 from roundsman.guard.rules.budgets import dollars
 from roundsman.guard.rules.finish import ReportDue
 from roundsman.guard.work import Report, forced_report
@@ -70,17 +79,31 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
     return guarded
 
 
+def leaves_of(model: BaseLlm) -> list[BaseLlm] | None:
+    """The models a FallbackModel tries, as far as they are made; None for any other model. Those it
+    names are guarded by the registry."""
+    if not any(k.__name__ == "FallbackModel" for k in type(model).__mro__):
+        return None
+    made = [*model.models, *getattr(model, "_resolved", {}).values()]
+    return [m for m in made if isinstance(m, BaseLlm)]
+
+
 def guard_model(model: BaseLlm) -> BaseLlm:
     """Guard this object in place (FallbackModel: its leaves) and return it."""
-    leaves = getattr(model, "models", None)
-    if isinstance(leaves, list) and any(isinstance(m, BaseLlm) for m in leaves):
+    leaves = leaves_of(model)
+    if leaves is not None:
         for leaf in leaves:
-            if isinstance(leaf, BaseLlm):
-                guard_model(leaf)
+            guard_model(leaf)
         return model
     if not is_guarded(model):
         kind: Any = type(model)
-        model.__class__ = guarded_class(kind)
+        try:
+            model.__class__ = guarded_class(kind)
+        except TypeError as error:
+            raise RefusedToStart(
+                f"{kind.__name__} cannot be guarded ({error}); use a subclass of BaseLlm written "
+                "in Python"
+            ) from error
     return model
 
 
@@ -108,7 +131,7 @@ async def _judged(
         async for response in call(request, stream):
             yield response
         return
-    agent = ticket.agent if ticket else "(direct call)"
+    agent = ticket.agent if ticket else current_share()
     asked = _proposal(run, agent, model, request, ticket)
     past = run.recorded_step(agent, asked.request)
     if past is not None and (again := _as_it_was(run, past, ticket)) is not None:
@@ -121,6 +144,7 @@ async def _judged(
     while run.account.reserved and run.weigh(asked).wait:
         if not await settled(run):
             break
+    _withhold(run, request)
     verdict, step = run.propose(asked)
     if verdict.kind > Kind.AMEND:
         yield _instead(run, verdict, ticket)
@@ -156,6 +180,22 @@ def _too_long(run: LiveRun, settler: Settler) -> bool:
     """Whether a stream goes on beyond what its call was allowed, and the policy ends it there."""
     far = settler.streaming()
     return far is not None and far.output > far.most and run.judge(far).kind > Kind.AMEND
+
+
+def _withhold(run: LiveRun, request: LlmRequest) -> None:
+    """Take what no hook sees run out of a request, unless the policy allows it: tools that run at the
+    provider, and functions the provider's SDK would call by itself."""
+    guard = GUARDS.get(run)
+    if guard is None or not guard.coverage.closed or request.config is None:
+        return
+    kept, held = withheld(request.config.tools or [], guard.coverage.declared)
+    for name in held:
+        why = f"{name} runs where no hook sees it and is not declared under tools"
+        run.write(
+            Ruled(verdict="refuse", rule="allowlist", layer="model", reason=why, subject=name)
+        )
+    if held:
+        request.config.tools = kept
 
 
 def _proposal(

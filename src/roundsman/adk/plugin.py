@@ -3,53 +3,42 @@ that is the model's own business (see model.py)."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
-from google.genai import types
 
 from roundsman.adk.arguments import signature_of
+from roundsman.adk.binding import Opener, RunBinding
 from roundsman.adk.cancelled import CancelWatch
-from roundsman.adk.current import (
-    bound,
-    current_action_id,
-    current_chain,
-    current_loop,
-    current_run,
+from roundsman.adk.coverage import Coverage
+from roundsman.adk.current import GUARDS, current_action_id, current_chain, current_loop
+from roundsman.adk.doors import (
+    OPEN,
+    Open,
+    SideDoors,
+    bind_tool,
+    key_of,
+    may_ask,
+    not_run,
 )
+from roundsman.adk.kinds import is_engine_tool, is_remote
 from roundsman.adk.model import guard_model
 from roundsman.adk.results import amended, says_status, status_of, without_ids
-from roundsman.adk.scheduler import RULE, NotRun, Scheduler
-from roundsman.adk.tickets import TICKETS, Ticket
-from roundsman.guard import Kind, Verdict
+from roundsman.adk.scheduler import RULE, Scheduler
+from roundsman.adk.tickets import Ticket
+from roundsman.guard import ALLOW, Kind, Placed, Verdict, decide
 from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
-from roundsman.guard.prints import call_prints, canonical, result_prints
+from roundsman.guard.prints import CallPrints, call_prints, canonical, result_prints
 from roundsman.ledger import LiveRun, Past
-
-
-class Opener(Protocol):
-    """Makes the run of a new root invocation, and finds one to go on with."""
-
-    def __call__(self, invocation: str, question: str, /) -> LiveRun: ...
-
-    def reopen(self, run_id: str) -> LiveRun: ...
-
 
 KEEP_CHARS = 20_000
 """Characters of one result the journal keeps."""
 
 
-@dataclass(slots=True)
-class _Open:
-    action: ActionBegins
-    verdict: Verdict
-
-
-class GuardPlugin(BasePlugin):
+class GuardPlugin(RunBinding, SideDoors, BasePlugin):
     """Registered first on the app by `guarded`.
 
     Args:
@@ -57,7 +46,11 @@ class GuardPlugin(BasePlugin):
         effects: declared effect of each tool; the rest counts as a write.
         scheduler: lets calls take turns.
         bounded: bounded arguments of each tool, as the policy names them.
+        coverage: the net for what the audit could not see.
+        own_rules: the policy's rules; its allowlist and bounds hold in another app's run, too.
     """
+
+    roundsman_guard = True
 
     def __init__(
         self,
@@ -65,65 +58,22 @@ class GuardPlugin(BasePlugin):
         effects: Mapping[str, str],
         scheduler: Scheduler,
         bounded: Mapping[str, frozenset[str]] | None = None,
+        coverage: Coverage | None = None,
+        own_rules: Sequence[Placed] = (),
     ) -> None:
-        super().__init__(name="roundsman_guard")
+        BasePlugin.__init__(self, name="roundsman_guard")
+        self.coverage = coverage or Coverage({}, effects, closed=False)
         self.opener = opener
+        self.own_rules = tuple(p for p in own_rules if p.rule.name in ("allowlist", "clamp"))
         self._effects = effects
         self._scheduler = scheduler
         self._bounded = bounded or {}
         self._runs: dict[str, LiveRun] = {}
         self._nested: set[str] = set()
         self._expected: dict[str, tuple[LiveRun, bool]] = {}
-        self._open: dict[tuple[str, str], _Open] = {}
         self._watches: dict[str, CancelWatch] = {}
-
-    def expect(self, session_id: str, run: LiveRun, ends: bool = False) -> None:
-        """The next run of this session is this one; its caller ends it, unless `ends`."""
-        self._expected[session_id] = (run, ends)
-
-    def run_of(self, invocation_id: str) -> LiveRun | None:
-        """The run an invocation belongs to."""
-        return self._runs.get(invocation_id)
-
-    async def before_run_callback(self, *, invocation_context: Any) -> Any:
-        """Bind the invocation to its run: the account in flight, one announced, or a new one."""
-        invocation = invocation_context.invocation_id
-        invocation_context.run_config = self._scheduler.threads(invocation_context.run_config)
-        outer = current_run()
-        expected = self._expected.pop(invocation_context.session.id, None)
-        if outer is not None and current_action_id() in outer.account.open_actions:
-            self._runs[invocation] = outer
-            self._nested.add(invocation)
-        elif expected is not None:
-            self._runs[invocation], ends = expected
-            if not ends:
-                self._nested.add(invocation)
-        elif invocation not in self._runs:
-            self._runs[invocation] = self.opener(invocation, _text(invocation_context))
-            self._watches[invocation] = CancelWatch(
-                lambda: self._close(invocation, "aborted", "the task that ran it was cancelled")
-            )
-
-    async def after_run_callback(self, *, invocation_context: Any) -> None:
-        """Close the run of a root invocation."""
-        self._close(invocation_context.invocation_id, "done", "")
-
-    async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
-        """Close the run as failed."""
-        self._close(invocation_context.invocation_id, "failed", f"{type(error).__name__}: {error}")
-
-    def _close(self, invocation: str, reason: str, detail: str) -> None:
-        run = self._runs.pop(invocation, None)
-        self._watches.pop(invocation, None)
-        nested = invocation in self._nested
-        self._nested.discard(invocation)
-        if run is None or nested:
-            return
-        stopped = run.account.ending
-        if stopped is not None:
-            run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
-        else:
-            run.end(reason, detail=detail[:500])
+        self._remote: dict[tuple[str, str], list[ActionBegins]] = {}
+        self._pending: dict[str, set[str]] = {}
 
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:
         """Judge the agent's place in the chain, and see that its model judges."""
@@ -132,10 +82,18 @@ class GuardPlugin(BasePlugin):
             watch.also()
         verdict = run.judge(AgentEnters(agent=agent.name, chain=current_chain()))
         if verdict.kind > Kind.AMEND:
-            text = f"Not run: {verdict.reason}"
-            return types.Content(role="model", parts=[types.Part(text=text)])
+            return not_run(verdict.reason)
+        found = self.coverage.unseen(agent)
+        if found is not None:
+            if found.gaps:
+                why = "; ".join(f"{g.path}: {g.what}: {g.how}" for g in found.gaps)
+                run.stop("failed", f"the guard cannot see {why}", "coverage", "model")
+                return not_run(why)
+            self.cover(found)
         if hasattr(agent, "canonical_model"):
             guard_model(agent.canonical_model)
+        if is_remote(agent):
+            return self._enter_remote(run, agent, callback_context)
         return None
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
@@ -143,8 +101,11 @@ class GuardPlugin(BasePlugin):
         run = self._run(callback_context)
         context = callback_context._invocation_context
         agent = context.agent
+        if hasattr(agent, "canonical_model"):  # it may have been exchanged since the agent entered
+            guard_model(agent.canonical_model)
         ticket = Ticket(run, getattr(agent, "name", ""), agent, context.branch or "")
-        TICKETS.issue(llm_request, ticket)
+        actions = callback_context.actions
+        self.coverage.issue(callback_context.invocation_id, actions, llm_request, ticket)
 
     async def before_tool_callback(
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any
@@ -152,48 +113,42 @@ class GuardPlugin(BasePlugin):
         """Judge the action; make its intent durable; tell a refused one why."""
         run = self._run(tool_context)
         agent = getattr(tool_context._invocation_context.agent, "name", "")
+        self.coverage.passed(run, tool_context.function_call_id)
         prints = call_prints(tool.name, tool_args, self._effects.get(tool.name))
-        call = prints["call"]
-        past = run.recorded_action(agent, call, tool.name)
+        past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
             return self._as_it_was(run, tool.name, past)
-        effect = self._effects.get(tool.name, "write")
-        action_id = run.next_action_id()
+        proposal = self._proposal(run, tool, tool_args, agent, prints)
+        own = self._own_word(run, proposal)
+        if own.kind > Kind.AMEND:
+            return self._refusal(run, tool.name, own)
+        if isinstance(own.event, ActionBegins):
+            proposal = own.event
+            tool_args.update(proposal.args)
         undecided = self._scheduler.refusal(run, tool, tool_context)
         if undecided:
-            return self._out_of_turn(run, tool.name, action_id, undecided, agent, call)
-        bounded = self._bounded.get(tool.name)
-        signature = signature_of(tool, bounded) if bounded else None
-        proposal = ActionBegins(
-            id=action_id,
-            loop=current_loop(),
-            tool=tool.name,
-            args=dict(tool_args),
-            agent=agent,
-            within=current_action_id(),
-            effect=effect,
-            nested=isinstance(tool, AgentTool),
-            **prints,
-            declared=signature.declared if signature else {},
-            unknown=signature.unknown(tool_args) if signature else (),
-        )
-        verdict, action = run.propose(proposal)
+            return self._out_of_turn(run, proposal, undecided)
+        later = may_ask(tool, tool_context)
+        if later:  # these hooks fire again when the answer is there: it counts when it runs
+            verdict = run.judge(proposal)
+            action = verdict.event if isinstance(verdict.event, ActionBegins) else proposal
+        else:
+            verdict, action = run.propose(proposal)
         if verdict.kind > Kind.AMEND:
             return self._refusal(run, tool.name, verdict)
         if verdict.kind is Kind.AMEND:
             tool_args.update(action.args)
-        self._open[_key(tool_context)] = _Open(action, verdict)
+        verdict = replace(verdict, changes=own.changes + verdict.changes)
+        OPEN[key_of(tool_context)] = Open(run, self, action, verdict, tool, proposed=not later)
         for_ever = self._scheduler.draw(run, tool, action, tool_context)
         if for_ever:
-            return self._out_of_turn(run, tool.name, action.id, for_ever, agent, call)
-        _bind_tool(tool, self)
+            return self._out_of_turn(run, action, for_ever)
+        bind_tool(tool)
         return None
 
-    def _out_of_turn(
-        self, run: LiveRun, tool: str, action_id: str, why: str, agent: str, call: str
-    ) -> dict[str, Any]:
-        self._scheduler.record(run, tool, action_id, why, agent, call)
-        return {"status": "blocked", "tool": tool, "rule": RULE, "reason": why}
+    def _out_of_turn(self, run: LiveRun, action: ActionBegins, why: str) -> dict[str, Any]:
+        self._scheduler.record(run, action.tool, action.id, why, action.agent, action.call)
+        return {"status": "blocked", "tool": action.tool, "rule": RULE, "reason": why}
 
     def _as_it_was(self, run: LiveRun, tool: str, past: Past) -> dict[str, Any]:
         """The recorded answer of an action, in place of running it again."""
@@ -204,6 +159,41 @@ class GuardPlugin(BasePlugin):
             return self._refusal(run, tool, verdict)
         result = past.result()
         return result if isinstance(result, dict) else {"result": result}
+
+    def _own_word(self, run: LiveRun, action: ActionBegins) -> Verdict:
+        """A guarded app inside another one's run spends that one's account, and keeps its own
+        allowlist and bounds as well."""
+        if GUARDS.get(run, self) is self:
+            return ALLOW
+        said = decide(self.own_rules, run.account, action)
+        run.note(said, action)
+        return said.verdict
+
+    def _proposal(
+        self,
+        run: LiveRun,
+        tool: Any,
+        args: dict[str, Any],
+        agent: str,
+        prints: CallPrints | None = None,
+    ) -> ActionBegins:
+        name = tool.name
+        bounded = self._bounded.get(name)
+        signature = signature_of(tool, bounded) if bounded else None
+        return ActionBegins(
+            id=run.next_action_id(),
+            loop=current_loop(),
+            tool=name,
+            args=dict(args),
+            agent=agent,
+            within=current_action_id(),
+            effect=self._effects.get(name, "write"),
+            nested=isinstance(tool, AgentTool),
+            of_engine=is_engine_tool(tool),
+            **(prints or call_prints(name, args, self._effects.get(name))),
+            declared=signature.declared if signature else {},
+            unknown=signature.unknown(args) if signature else (),
+        )
 
     def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]:
         reason = verdict.reason
@@ -218,8 +208,8 @@ class GuardPlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Write the outcome; tell the model what was changed about its call."""
         self._scheduler.left(tool_context)
-        opened = self._open.pop(_key(tool_context), None)
-        if opened is None:
+        opened = OPEN.pop(key_of(tool_context), None)
+        if opened is None or not opened.proposed:
             return None
         run = self._run(tool_context)
         told = amended(tool, result, opened.verdict)
@@ -234,8 +224,8 @@ class GuardPlugin(BasePlugin):
     ) -> None:
         """Write that the action failed; the engine goes on as it would without us."""
         self._scheduler.left(tool_context)
-        opened = self._open.pop(_key(tool_context), None)
-        if opened is not None:
+        opened = OPEN.pop(key_of(tool_context), None)
+        if opened is not None and opened.proposed:
             text = f"{type(error).__name__}: {error}"[:500]
             self._settle(self._run(tool_context), opened.action, {"error": text}, "error")
 
@@ -258,54 +248,3 @@ class GuardPlugin(BasePlugin):
             ),
             durable=action.effect not in ("read", "poll"),
         )
-
-    def _run(self, context: Any) -> LiveRun:
-        run = self._runs.get(context.invocation_id) or current_run()
-        if run is None:
-            run = self.opener(context.invocation_id, "")
-            self._runs[context.invocation_id] = run
-        return run
-
-
-def _bind_tool(tool: Any, plugin: GuardPlugin) -> None:
-    """Let the tool object bind account and action around its own run."""
-    inner = tool.run_async
-    if getattr(inner, "_roundsman", None) is plugin:
-        return
-
-    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
-        opened = plugin._open.get(_key(tool_context))
-        run = plugin._runs.get(tool_context.invocation_id) or current_run()
-        if opened is None or run is None:
-            return await inner(args=args, tool_context=tool_context)
-        with bound(run, opened.action.id, opened.action.agent):
-            try:
-                return await plugin._scheduler.run(
-                    run, tool, tool_context, lambda: inner(args=args, tool_context=tool_context)
-                )
-            except NotRun as refused:
-                if not refused.cancelled:
-                    action = opened.action
-                    return plugin._out_of_turn(
-                        run, action.tool, action.id, str(refused), action.agent, action.call
-                    )
-                plugin._open.pop(_key(tool_context), None)
-                plugin._settle(run, opened.action, None, "blocked")
-                raise asyncio.CancelledError from None
-            except asyncio.CancelledError:  # no hook of the engine tells of this
-                plugin._open.pop(_key(tool_context), None)
-                plugin._settle(run, opened.action, None, "unknown")
-                raise
-
-    run_async._roundsman = plugin  # type: ignore[attr-defined]
-    object.__setattr__(tool, "run_async", run_async)
-
-
-def _key(context: Any) -> tuple[str, str]:
-    return context.invocation_id, context.function_call_id or ""
-
-
-def _text(invocation_context: Any) -> str:
-    content = invocation_context.user_content
-    parts = content.parts if content is not None else None
-    return " ".join(p.text for p in parts or [] if p.text)[:500]

@@ -19,6 +19,7 @@ from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 
+from roundsman.adk.kinds import is_engine_tool
 from roundsman.adk.turns import Access, State, Turn, Turns
 from roundsman.guard import FRAMEWORK_TOOLS
 from roundsman.guard.events import ActionBegins, ActionWaits, Ruled
@@ -96,8 +97,9 @@ class Scheduler:
         tools whose calls draw turns themselves). A tool nobody declared writes everything."""
         rule = self._tools.get(tool.name)
         if rule is None:
-            inner_seen = isinstance(tool, AgentTool) and tool.include_plugins
-            return None if inner_seen or tool.name in FRAMEWORK_TOOLS else Access(writes=True)
+            of_engine = tool.name in FRAMEWORK_TOOLS and is_engine_tool(tool)
+            inner_seen = isinstance(tool, AgentTool)
+            return None if inner_seen or of_engine else Access(writes=True)
         return Access(rule.effect not in ("read", "poll"), keys_of(rule.resource, args))
 
     def refusal(self, run: LiveRun, tool: Any, context: Any) -> str:

@@ -132,7 +132,8 @@ class StepEnds(Event):
 class ActionBegins(Event):
     """A tool call is about to run with these arguments. `call`, `gist` and `alters` are its prints
     (`prints.call_prints`), of what was asked, before any amendment; `nested` says that the tool is
-    an agent, whose own calls are on record one by one.
+    an agent, whose own calls are on record one by one; `of_engine` that it is the engine's own, and
+    not one that bears the name of one.
 
     Of bounded arguments `declared` holds by path what the tool itself says ({type, default,
     required}, each when known). `unknown` are given arguments the tool does not have."""
@@ -151,6 +152,7 @@ class ActionBegins(Event):
     nested: bool = False
     declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    of_engine: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -244,7 +244,7 @@ class LiveRun:
             if event.at == 0.0:
                 event = event.timed(self.clock())
             judged = decide(self.rules, self.account, event)
-            self._note(judged, event)
+            self.note(judged, event)
             return judged.verdict
 
     def weigh(self, event: ev.Event) -> Verdict:
@@ -262,11 +262,11 @@ class LiveRun:
             judged = decide(self.rules, self.account, event)
             verdict = judged.verdict
             if verdict.kind <= Kind.AMEND:
-                self._note(judged, event, durable=False)  # rides with the intent
+                self.note(judged, event, durable=False)  # rides with the intent
                 allowed = event if verdict.event is None else verdict.event
                 self.write(allowed)
                 return verdict, allowed  # type: ignore[return-value]
-            self._note(judged, event)
+            self.note(judged, event)
             return verdict, event
 
     def settle(self, event: ev.Event, durable: bool = False) -> Verdict:
@@ -277,12 +277,13 @@ class LiveRun:
             # one commit: a record without what was said of it would be judged by nobody after a
             # crash
             self.write(event, durable=False)
-            self._note(judged, event, durable=False)
+            self.note(judged, event, durable=False)
             if durable or judged.verdict.kind is Kind.STOP:
                 self._commit()
             return judged.verdict
 
-    def _note(self, judged: Judgement, event: ev.Event, durable: bool = True) -> None:
+    def note(self, judged: Judgement, event: ev.Event, durable: bool = True) -> None:
+        """Record what was said of an event."""
         for verdict, applied in judged.said:
             if verdict.kind is Kind.AMEND and verdict.event is not None and not verdict.changes:
                 continue

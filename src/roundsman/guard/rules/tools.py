@@ -23,6 +23,8 @@ class Allowlist:
     listed one in case, blanks, separators or look-alike letters is refused even when tools that
     are not listed may run (`closed` is False): it would pass by the limits of the tool it is taken
     for. So is a name no model provider would accept, when the policy names any tool at all.
+    Tools of the engine are known by their code: a server's tool that bears such a name is a tool
+    like any other.
     """
 
     allowed: frozenset[str]
@@ -34,10 +36,11 @@ class Allowlist:
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
         assert isinstance(event, ActionBegins)
-        if event.tool in self.allowed or event.tool in self.framework:
+        if event.tool in self.allowed or (event.of_engine and event.tool in self.framework):
             return None
         seen = skeleton(event.tool)
-        alike = sorted(n for n in self.allowed | self.framework if skeleton(n) == seen)
+        known = self.allowed | self.framework
+        alike = sorted(n for n in known - {event.tool} if skeleton(n) == seen)
         if alike:
             why = f"tool {event.tool!r} is not {alike[0]!r}, though it looks like it; write it so"
         elif self.closed:

@@ -1,0 +1,172 @@
+"""Which run an invocation of the engine belongs to, and when that run ends. Part of the plugin."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Protocol
+
+from roundsman.adk.cancelled import CancelWatch
+from roundsman.adk.constructs import CONSTRUCTS
+from roundsman.adk.coverage import Coverage
+from roundsman.adk.current import (
+    GUARDS,
+    current_action_id,
+    current_run,
+    current_scope,
+)
+from roundsman.adk.doors import OPEN
+from roundsman.adk.scheduler import Scheduler
+from roundsman.errors import RefusedToStart
+from roundsman.guard import Verdict
+from roundsman.guard.events import ActionBegins
+from roundsman.ledger import LiveRun
+
+
+class Opener(Protocol):
+    """Makes the run of a new root invocation, and finds one to go on with."""
+
+    def __call__(self, invocation: str, question: str, /) -> LiveRun: ...
+
+    def reopen(self, run_id: str) -> LiveRun: ...
+
+
+class RunBinding:
+    """Runs by invocation: the account in flight, one that was announced, or a new one."""
+
+    coverage: Coverage
+    opener: Opener
+    _scheduler: Scheduler
+    _runs: dict[str, LiveRun]
+    _nested: set[str]
+    _expected: dict[str, tuple[LiveRun, bool]]
+    _pending: dict[str, set[str]]
+    _watches: dict[str, CancelWatch]
+
+    @abstractmethod
+    def _settle(
+        self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
+    ) -> Verdict: ...
+
+    def expect(self, session_id: str, run: LiveRun, ends: bool = False) -> None:
+        """The next run of this session is this one; its caller ends it, unless `ends`."""
+        self._expected[session_id] = (run, ends)
+
+    def run_of(self, invocation_id: str) -> LiveRun | None:
+        """The run an invocation belongs to."""
+        return self._runs.get(invocation_id)
+
+    async def before_run_callback(self, *, invocation_context: Any) -> Any:
+        """Bind the invocation to its run: the account in flight, one announced, one that waited
+        for a person, or a new one.
+
+        Raises:
+            RefusedToStart: a kind of run that is not guarded.
+        """
+        refuse_live(invocation_context)
+        invocation = invocation_context.invocation_id
+        invocation_context.run_config = self._scheduler.threads(invocation_context.run_config)
+        outer = current_run()
+        expected = self._expected.pop(invocation_context.session.id, None)
+        if outer is not None and _in_flight(outer):
+            self._runs[invocation] = outer
+            self._nested.add(invocation)
+        elif expected is not None:
+            self._runs[invocation], ends = expected
+            if not ends:
+                self._nested.add(invocation)
+        elif invocation not in self._runs:
+            self._runs[invocation] = self.opener(invocation, _text(invocation_context))
+            self._watches[invocation] = CancelWatch(
+                lambda: self._end(invocation, "aborted", "the task that ran it was cancelled")
+            )
+        run = self._runs[invocation]
+        GUARDS.setdefault(run, self)
+        scope = current_scope()
+        if scope is not None:
+            scope.run = run
+            if invocation not in self._nested:  # left or cancelled in the middle: no hook tells
+                scope.close = lambda: self._end(invocation, "aborted", "left before its end")
+
+    async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> None:
+        """Note what a person, or whoever was waited for, has answered."""
+        answers = {p.function_response.id for p in user_message.parts or [] if p.function_response}
+        for pending in self._pending.values():
+            pending -= answers
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        """Close the run of a root invocation, unless it waits for somebody's answer."""
+        invocation = invocation_context.invocation_id
+        run = self._runs.get(invocation)
+        waits = bool(self._pending.get(invocation)) and invocation not in self._nested
+        if waits and run is not None and run.account.stopped is None:
+            scope = current_scope()
+            if scope is not None:
+                scope.close = None
+            return
+        self._close(invocation_context.invocation_id, "done", "")
+
+    async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
+        """Close the run as failed."""
+        self._close(invocation_context.invocation_id, "failed", f"{type(error).__name__}: {error}")
+
+    def _close(self, invocation: str, reason: str, detail: str) -> None:
+        """End the run when its runner is through: a summariser may come after the last event."""
+        scope = current_scope()
+        if scope is not None and scope.close is not None and invocation not in self._nested:
+            scope.close = lambda: self._end(invocation, reason, detail)
+        else:
+            self._end(invocation, reason, detail)
+
+    def _end(self, invocation: str, reason: str, detail: str) -> None:
+        run = self._runs.pop(invocation, None)
+        nested = invocation in self._nested
+        self._nested.discard(invocation)
+        self._pending.pop(invocation, None)
+        self._watches.pop(invocation, None)
+        if run is None or nested:
+            return
+        inner = [i for i, r in self._runs.items() if r is run]
+        for below in inner:
+            del self._runs[below]
+        self._nested.difference_update(inner)
+        self.coverage.forget(run, [invocation, *inner])
+        for key in [k for k, o in OPEN.items() if o.run is run]:  # left in the middle
+            left = OPEN.pop(key)
+            if left.proposed:
+                self._settle(run, left.action, None, "unknown")
+        stopped = run.account.ending
+        if stopped is not None:
+            run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
+        else:
+            run.end(reason, detail=detail[:500])
+
+    def _run(self, context: Any) -> LiveRun:
+        run = self._runs.get(context.invocation_id) or current_run()
+        if run is None:
+            run = self.opener(context.invocation_id, "")
+            self._runs[context.invocation_id] = run
+        return run
+
+
+def refuse_live(context: Any) -> None:
+    """Raise for a kind of run that is not guarded.
+
+    Raises:
+        RefusedToStart: a live session, or compositional function calling.
+    """
+    live = getattr(context, "live_request_queue", None) is not None
+    if live or getattr(context.run_config, "support_cfc", False):
+        raise RefusedToStart(f"{CONSTRUCTS['live'].what}: {CONSTRUCTS['live'].how}")
+
+
+def _in_flight(outer: LiveRun) -> bool:
+    """Whether code of this run is running: an action in flight, or a node's body. What a finished
+    action left behind is not."""
+    action = current_action_id()
+    return not outer.account.ended and (not action or action in outer.account.open_actions)
+
+
+def _text(invocation_context: Any) -> str:
+    content = invocation_context.user_content
+    parts = content.parts if content is not None else None
+    return " ".join(p.text for p in parts or [] if p.text)[:500]

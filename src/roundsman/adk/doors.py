@@ -1,0 +1,299 @@
+"""Ways into a run that are no tool call of a model: tool objects run by code, plain functions as
+nodes, remote agents, and what came by a way nobody knew. Part of the plugin."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from google.adk.events.event import Event
+from google.adk.tools.base_tool import BaseTool
+from google.genai import types
+
+from roundsman.adk.coverage import Coverage
+from roundsman.adk.current import GUARDS, bound, current_run
+from roundsman.adk.kinds import state_arguments
+from roundsman.adk.model import guard_model
+from roundsman.adk.results import status_of
+from roundsman.adk.scheduler import NotRun, Scheduler
+from roundsman.guard import Kind, Verdict, decide
+from roundsman.guard.events import ActionBegins, Ruled
+from roundsman.ledger import LiveRun
+
+
+@dataclass(slots=True)
+class Open:
+    """An action in flight: as it may run, what was said of it, whether its tool has begun, and
+    whether it was put to the account (a call that may ask a person is, when it runs)."""
+
+    run: LiveRun
+    guard: SideDoors
+    action: ActionBegins
+    verdict: Verdict
+    tool: Any
+    started: bool = False
+    proposed: bool = True
+
+
+OPEN: dict[tuple[str, str, int], Open] = {}
+"""Actions in flight of this process, of all guards: a tool may belong to several apps."""
+
+
+class SideDoors:
+    """What the plugin does beyond the calls of models."""
+
+    coverage: Coverage
+    _effects: Mapping[str, str]
+    _scheduler: Scheduler
+    _runs: dict[str, LiveRun]
+    _remote: dict[tuple[str, str], list[ActionBegins]]
+    _pending: dict[str, set[str]]
+
+    @abstractmethod
+    def _run(self, context: Any) -> LiveRun: ...
+
+    @abstractmethod
+    def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _out_of_turn(self, run: LiveRun, action: ActionBegins, why: str) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _settle(
+        self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
+    ) -> Verdict: ...
+
+    @abstractmethod
+    def _proposal(self, run: LiveRun, tool: Any, args: dict[str, Any], agent: str) -> Any: ...
+
+    def cover(self, found: Any) -> None:
+        """Guard what an audit found: its models and tools, in place."""
+        for model in found.models:
+            guard_model(model)
+        for tool in found.tools:
+            bind_tool(tool)
+
+    def _enter_remote(self, run: LiveRun, agent: Any, context: Any) -> Any:
+        proposal = self._proposal(run, agent, {}, agent.name)
+        verdict, action = run.propose(proposal)
+        if verdict.kind > Kind.AMEND:
+            return not_run(verdict.reason)
+        self._remote.setdefault((context.invocation_id, agent.name), []).append(action)
+        return None
+
+    def _leave_remote(self, agent: Any, context: Any, status: str, result: Any) -> None:
+        waiting = self._remote.get((context.invocation_id, agent.name), [])
+        if waiting:
+            self._settle(self._run(context), waiting.pop(0), result, status)
+
+    async def after_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+        """Write that a remote agent came back."""
+        self._leave_remote(agent, callback_context, "ok", {"remote": agent.name})
+
+    async def on_agent_error_callback(
+        self, *, agent: Any, callback_context: Any, error: Exception
+    ) -> None:
+        """Write that a remote agent failed."""
+        text = f"{type(error).__name__}: {error}"[:500]
+        self._leave_remote(agent, callback_context, "error", {"error": text})
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Stop the run when a model answered that does not judge."""
+        if self.coverage.unjudged_reply(callback_context.invocation_id, callback_context.actions):
+            agent = getattr(callback_context._invocation_context.agent, "name", "")
+            why = f"{agent}.model answered without passing the guard"
+            self._run(callback_context).stop("failed", why, "coverage", "model")
+
+    async def on_model_error_callback(
+        self, *, callback_context: Any, llm_request: Any, error: Exception
+    ) -> None:
+        """The same for a model that failed."""
+        if self.coverage.unjudged_reply(callback_context.invocation_id, callback_context.actions):
+            agent = getattr(callback_context._invocation_context.agent, "name", "")
+            why = f"{agent}.model was called without passing the guard"
+            self._run(callback_context).stop("failed", why, "coverage", "model")
+
+    async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
+        """Stop the run when a result came by a way that passed no hook; note who is waited for."""
+        run = self._runs.get(invocation_context.invocation_id)
+        if run is None:
+            return
+        pending = self._pending.setdefault(invocation_context.invocation_id, set())
+        pending |= event.long_running_tool_ids or set()
+        pending -= {r.id for r in event.get_function_responses()}
+        path = self.coverage.stray_result(run, event)
+        if path and (invocation_context.invocation_id, event.author) not in self._remote:
+            why = f"the result of {path} came without passing the guard"
+            run.stop("failed", why, "coverage", "tool")
+
+    async def direct(self, run: LiveRun, tool: Any, inner: Any, args: Any, context: Any) -> Any:
+        """A tool object that is run by code and not by a model's call: an action all the same. The
+        engine's gate does not see it, so one that needs a person's word does not run."""
+        if await tool.check_require_confirmation(args, context) is True:
+            why = f"{tool.name} needs a person's confirmation, and code cannot ask for it"
+            run.write(
+                Ruled(
+                    verdict="refuse",
+                    rule="coverage",
+                    layer="tool",
+                    reason=why,
+                    subject=tool.name,
+                    subject_id=run.next_action_id(),
+                )
+            )
+            return {"status": "blocked", "tool": tool.name, "rule": "coverage", "reason": why}
+        agent = getattr(context._invocation_context.agent, "name", "")
+        verdict, action = run.propose(self._proposal(run, tool, args, agent))
+        if verdict.kind > Kind.AMEND:
+            return self._refusal(run, tool.name, verdict)
+        with self._settled(run, action) as outcome, bound(run, action.id, agent):
+            outcome.append(await inner(args={**args, **action.args}, tool_context=context))
+        return outcome[0]
+
+    async def judged_node(self, node: Any, run_node: Any, ctx: Any, node_input: Any) -> Any:
+        """A plain function as a node, judged as an action of its name."""
+        run = self._run(ctx)
+        given = node_input if isinstance(node_input, dict) else {}
+        args = {**state_arguments(node, ctx), **given} or {"node_input": node_input}
+        if node.name not in self.coverage.declared:
+            why = f"{node.name}: a plain function as a node that is not declared under tools"
+            run.stop("failed", why, "coverage", "tool")
+        verdict, action = run.propose(self._proposal(run, node, args, node.name))
+        late = [
+            str(c["arg"]) for c in verdict.changes if str(c["arg"]).partition(".")[0] not in given
+        ]
+        if verdict.kind <= Kind.AMEND and late:  # it comes from the session's state: out of reach
+            why = f"{node.name}: {', '.join(late)} of the session's state is out of bounds"
+            verdict = Verdict(Kind.REFUSE, verdict.rule or "clamp", "tool", why)
+            self._settle(run, action, {"error": why}, "blocked")
+        if verdict.kind > Kind.AMEND:
+            yield Event(output=self._refusal(run, node.name, verdict))
+            return
+        if verdict.kind is Kind.AMEND:
+            node_input = {name: action.args[name] for name in given if name in action.args}
+        with self._settled(run, action) as outcome:
+            async with aclosing(run_node(node, ctx=ctx, node_input=node_input)) as events:
+                while True:
+                    with bound(run, action.id, node.name):
+                        event = await anext(events, None)
+                    if event is None:
+                        break
+                    outcome[:] = [event.output] if event.output is not None else outcome
+                    yield event
+
+    def changed(self, opened: Open, args: dict[str, Any]) -> dict[str, Any] | None:
+        """A callback after the guard's has changed the arguments: they are bounded once more, in
+        place, and the change is on record. Returns the refusal when they may not run."""
+        run, action = opened.run, replace(opened.action, args=dict(args))
+        bounds = [placed for placed in run.rules if placed.rule.name == "clamp"]
+        verdict = decide(bounds, run.account, action).verdict
+        fitted = verdict.event.args if isinstance(verdict.event, ActionBegins) else action.args
+        refused = verdict.kind > Kind.AMEND
+        if not refused:
+            args.clear()
+            args.update(fitted)
+        before = dict(opened.action.args)
+        run.write(
+            Ruled(
+                verdict="refuse" if refused else "amend",
+                rule=verdict.rule or "coverage",
+                layer="tool",
+                reason=verdict.reason or "a callback changed the arguments",
+                subject=action.tool,
+                subject_id=action.id,
+                agent=action.agent,
+                call=action.call,
+                changes=({"arg": "*", "from": before, "to": dict(args)},),
+            )
+        )
+        return self._refusal(run, action.tool, verdict) if refused else None
+
+    @contextmanager
+    def _settled(self, run: LiveRun, action: ActionBegins) -> Iterator[list[Any]]:
+        """Write the outcome of an action that no after-hook tells of."""
+        outcome: list[Any] = []
+        try:
+            yield outcome
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"[:500]
+            self._settle(run, action, {"error": text}, "error")
+            raise
+        except BaseException:
+            self._settle(run, action, None, "unknown")
+            raise
+        result = outcome[0] if outcome else None
+        self._settle(run, action, result, status_of(result))
+
+
+def bind_tool(tool: Any) -> None:
+    """Let a tool object bind account and action around its own run, whoever calls it."""
+    inner = tool.run_async
+    if hasattr(inner, "_roundsman"):
+        return
+
+    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
+        opened = OPEN.get(key_of(tool_context))
+        if opened is None or opened.started or opened.tool is not tool:
+            run = current_run()
+            guard = None if run is None else GUARDS.get(run)
+            if run is None or guard is None:
+                return await inner(args=args, tool_context=tool_context)
+            return await guard.direct(run, tool, inner, args, tool_context)
+        opened.started = True
+        if not opened.proposed:
+            again, _ = opened.run.propose(opened.action)
+            if again.kind > Kind.AMEND:
+                return opened.guard._refusal(opened.run, opened.action.tool, again)
+            opened.proposed = True
+        if args != dict(opened.action.args):
+            refused = opened.guard.changed(opened, args)
+            if refused is not None:
+                return refused
+        with bound(opened.run, opened.action.id, opened.action.agent):
+            guard, run = opened.guard, opened.run
+            try:
+                return await guard._scheduler.run(
+                    run, tool, tool_context, lambda: inner(args=args, tool_context=tool_context)
+                )
+            except NotRun as refused:
+                action = opened.action
+                if not refused.cancelled:
+                    return guard._out_of_turn(run, action, str(refused))
+                OPEN.pop(key_of(tool_context), None)
+                guard._settle(run, action, None, "blocked")
+                raise asyncio.CancelledError from None
+            except Exception:
+                raise  # the engine tells of it by its error hook
+            except BaseException:  # cancelled, or a node inside waits: no hook tells of this
+                OPEN.pop(key_of(tool_context), None)
+                guard._settle(run, opened.action, None, "unknown")
+                raise
+
+    run_async._roundsman = True  # type: ignore[attr-defined]
+    object.__setattr__(tool, "run_async", run_async)
+
+
+def key_of(context: Any) -> tuple[str, str, int]:
+    """What an action in flight is found by."""
+    # a model may give two calls one id: the context object tells them apart
+    return context.invocation_id, context.function_call_id or "", id(context)
+
+
+def may_ask(tool: Any, context: Any) -> bool:
+    """Whether the engine's gate may answer this call in place of the tool: not asked yet, or denied.
+    The gate itself decides; asking it here would run the app's own condition twice."""
+    confirmation = getattr(context, "tool_confirmation", None)
+    if confirmation is not None and confirmation.confirmed:
+        return False
+    if type(tool).check_require_confirmation is BaseTool.check_require_confirmation:
+        return False
+    return bool(getattr(tool, "_require_confirmation", True))
+
+
+def not_run(reason: str) -> Any:
+    """What an agent says in place of running."""
+    return types.Content(role="model", parts=[types.Part(text=f"Not run: {reason}")])

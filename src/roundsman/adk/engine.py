@@ -1,0 +1,142 @@
+"""Hooks into the engine that no plugin has: they act only under an account, and once a process.
+
+| hook | what it is for |
+|---|---|
+| `Runner.run_async` | binds the account around everything a run does, compaction included |
+| `Runner.run_live` | refuses a guarded app: live sessions are not guarded yet |
+| `PluginManager.run_before_run_callback` | gives the guard to a runner that was made inside a run |
+| `BaseNode.run` | plain functions as nodes |
+| `BaseLlm.__init__` | models made inside a run |
+| `BaseTool.__init__` | tools made inside a run, and what toolsets hand out |
+| `Thread.start`, `ThreadPoolExecutor.submit` | threads that are started inside a run |
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from typing import Any
+
+from google.adk.models.base_llm import BaseLlm
+from google.adk.plugins.plugin_manager import PluginManager
+from google.adk.runners import Runner
+from google.adk.tools.base_tool import BaseTool
+from google.adk.workflow._base_node import BaseNode
+
+from roundsman.adk.constructs import CONSTRUCTS
+from roundsman.adk.current import GUARDS, Scope, current_run, entered
+from roundsman.adk.doors import bind_tool
+from roundsman.adk.kinds import is_function_node
+from roundsman.adk.model import guard_model, guard_registry
+from roundsman.adk.threads import start_thread, submit
+from roundsman.errors import RefusedToStart
+
+_MARK = "_roundsman"
+
+
+def install() -> None:
+    """Put the hooks in place; a second call changes nothing."""
+    guard_registry()
+    for name, (owner, wrap) in HOOKS.items():
+        attribute = name.partition(".")[2]
+        original = getattr(owner, attribute)
+        if not hasattr(original, _MARK):
+            hooked = functools.wraps(original)(wrap(original))
+            setattr(hooked, _MARK, True)
+            setattr(owner, attribute, hooked)
+
+
+def current_guard() -> Any:
+    """The plugin that guards the run this code is in; None outside of runs."""
+    run = current_run()
+    return None if run is None else GUARDS.get(run)
+
+
+def _run_async(original: Any) -> Any:
+    async def run_async(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        scope = Scope()
+        events = original(self, *args, **kwargs)
+        try:
+            while True:
+                with entered(scope):  # each step: a suspended generator must not leave it behind
+                    try:
+                        event = await anext(events)
+                    except StopAsyncIteration:
+                        return
+                yield event
+        finally:
+            with entered(scope):
+                await events.aclose()
+            if scope.close is not None:
+                scope.close()
+
+    return run_async
+
+
+def _run_live(original: Any) -> Any:
+    def run_live(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        guards = (p for p in self.plugin_manager.plugins if hasattr(p, "roundsman_guard"))
+        if next(guards, None) is not None:
+            raise RefusedToStart(f"{CONSTRUCTS['live'].what}: {CONSTRUCTS['live'].how}")
+        return original(self, *args, **kwargs)
+
+    return run_live
+
+
+def _before_run(original: Any) -> Any:
+    async def run_before_run_callback(self: Any, *, invocation_context: Any) -> Any:
+        guard = current_guard()
+        if guard is not None and not any(hasattr(p, "roundsman_guard") for p in self.plugins):
+            manager = PluginManager([guard, *self.plugins])
+            manager.set_skip_closing_plugins(True)
+            invocation_context.plugin_manager = manager
+            return await original(manager, invocation_context=invocation_context)
+        return await original(self, invocation_context=invocation_context)
+
+    return run_before_run_callback
+
+
+def _node_run(original: Any) -> Any:
+    def run(self: Any, *, ctx: Any, node_input: Any) -> AsyncIterator[Any]:
+        guard = current_guard()
+        if guard is not None and is_function_node(self) and guard.coverage.judges_node(self):
+            return guard.judged_node(self, original, ctx, node_input)
+        return original(self, ctx=ctx, node_input=node_input)
+
+    return run
+
+
+def _made(then: Any) -> Any:
+    def wrap(original: Any) -> Any:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            guard = current_guard()
+            if guard is not None:
+                then(self, guard)
+
+        return __init__
+
+    return wrap
+
+
+def _guard_made_model(model: Any, guard: Any) -> None:
+    guard_model(model)
+
+
+def _guard_made_tool(tool: Any, guard: Any) -> None:
+    bind_tool(tool)
+
+
+HOOKS: dict[str, tuple[Any, Any]] = {
+    "Runner.run_async": (Runner, _run_async),
+    "Runner.run_live": (Runner, _run_live),
+    "PluginManager.run_before_run_callback": (PluginManager, _before_run),
+    "BaseNode.run": (BaseNode, _node_run),
+    "BaseLlm.__init__": (BaseLlm, _made(_guard_made_model)),
+    "BaseTool.__init__": (BaseTool, _made(_guard_made_tool)),
+    "Thread.start": (Thread, start_thread),
+    "ThreadPoolExecutor.submit": (ThreadPoolExecutor, submit),
+}
+"""Name of each hook -> the class it is on, and what is put around it."""
