@@ -21,8 +21,9 @@ DECLARED: dict[str, Any] = {
     "query_metrics": {"effect": "read", "args": WINDOW},
     "query_logs": {"effect": "read", "args": WINDOW},
     "list_deploys": {"effect": "read", "args": WINDOW},
+    "query_traces": {"effect": "read", "args": WINDOW},
 }
-"""What the investigator may call: three reads. `restart_pod` is in the toolbox and is not here."""
+"""What the investigator may call: four reads. `restart_pod` is in the toolbox and is not here."""
 
 _HTTP = types.HttpOptions(retry_options=types.HttpRetryOptions(attempts=3))
 """A provider that is busy or gone for a moment ends no investigation; its clients wait and ask again."""

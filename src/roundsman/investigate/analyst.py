@@ -34,14 +34,17 @@ def _look(ago: int) -> dict[str, Any]:
     return {"window_minutes": MINUTES} | ({"end_minutes_ago": ago} if ago else {})
 
 
-def _calls() -> list[dict[str, Any]]:
-    """The newest piece of the window: everything."""
+def _calls(prompt: str) -> list[dict[str, Any]]:
+    """The newest piece of the window: everything; the prompt says whether there are traces."""
     look = {"service": "", **_look(0)}
-    return [
+    calls = [
         {"name": "query_metrics", "args": {**look, "metric": ""}},
         {"name": "query_logs", "args": {**look, "text": ""}},
         {"name": "list_deploys", "args": _look(0)},
     ]
+    if re.search(r"^Telemetry: .*\b(?:traces|call graph)\b", prompt, re.MULTILINE):
+        calls.append({"name": "query_traces", "args": dict(look)})
+    return calls
 
 
 def _earlier(facts: Facts) -> list[dict[str, Any]]:
@@ -53,6 +56,8 @@ def _earlier(facts: Facts) -> list[dict[str, Any]]:
         calls.append({"name": "query_logs", "args": {**look, "text": ""}})
     for ago in offsets(facts.earlier, overlap=0):
         calls.append({"name": "list_deploys", "args": _look(ago)})
+        if "query_traces" in facts.looked:
+            calls.append({"name": "query_traces", "args": {"service": "", **_look(ago)}})
     return calls
 
 
@@ -233,14 +238,13 @@ def plan(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]] | d
     """The next tool calls of a round, or its answer.
 
     `exchanges` are this round's (tool, arguments, result) so far. Calls are `{"name", "args"}`; an
-    answer is `{"findings", "done"}`. The prompt adds nothing the results do not hold, so it is not
-    read.
+    answer is `{"findings", "done"}`. Of the prompt only the kinds of telemetry are read.
     """
-    del prompt
+    newest = _calls(prompt)
     if not exchanges:
-        return _calls()
+        return newest
     triples = _triples(exchanges)
-    overview = len(_calls())
+    overview = len(newest)
     earlier = _earlier(collect(triples[:overview]))
     if len(exchanges) == overview and earlier:
         return earlier

@@ -62,6 +62,14 @@ def logs_line(folder: Path, service: str, text: str) -> str:
     return f"zgrep -hiF -- {shlex.quote(plain_piece(text))} {files}"
 
 
+def traces_line(folder: Path) -> str:
+    """The trace files and the call graph as they are."""
+    names = ("traces", "traces.json", "traces.ndjson", "traces.jsonl", "traces.csv", "graph.csv")
+    places = (folder, folder / "context")
+    found = [_quoted(p / n) for p in places for n in names if (p / n).exists()]
+    return "zgrep -h '' -r -- " + " ".join(found) if found and all(found) else ""
+
+
 def changes_line(folder: Path) -> str:
     """The change files as they are."""
     names = ("deploys.json", "deploys.ndjson", "commits.json", "flags.json")

@@ -27,7 +27,8 @@ class NeverRun(RuntimeError):
     """A write tool of the toolbox was executed although the policy must refuse it."""
 
 
-def _window(incident: Incident, minutes: float, ago: float) -> Window:
+def window_of(incident: Incident, minutes: float, ago: float) -> Window:
+    """The piece of the incident's window a question is about; ValueError names a bad number."""
     if not minutes > 0:
         raise ValueError(f"window_minutes must be a number above 0, got {minutes!r}")
     if not ago >= 0:
@@ -36,7 +37,8 @@ def _window(incident: Incident, minutes: float, ago: float) -> Window:
     return Window(end - float(minutes) * 60, end)
 
 
-def _earlier(incident: Incident, window: Window) -> dict[str, int]:
+def earlier_of(incident: Incident, window: Window) -> dict[str, int]:
+    """How much of the incident's window lies before a piece, for a result; nothing when none does."""
     minutes = earlier_minutes(incident.window, window)
     return {"earlier_minutes": minutes} if minutes else {}
 
@@ -64,7 +66,7 @@ def _describe(series: Series, onset: Onset | None) -> dict[str, Any]:
 def _query_metrics(
     incident: Incident, service: str, metric: str, minutes: float, ago: float
 ) -> dict[str, Any]:
-    window = _window(incident, minutes, ago)
+    window = window_of(incident, minutes, ago)
     query = {"tool": "query_metrics", "service": service, "metric": metric}
     query |= {"raw": paste.metrics_line(incident.path, service, metric)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
@@ -77,7 +79,7 @@ def _query_metrics(
             "query": query,
             "series": [],
             "counts": {"series": 0},
-            **_earlier(incident, window),
+            **earlier_of(incident, window),
             "left_out": {},
             "next": "no series of that name here; there are: " + ", ".join(names)[:1500]
             if names
@@ -103,7 +105,7 @@ def _query_metrics(
             "series": rows[:_SERIES],
             "method": ONSET_METHOD,
             "counts": {"series": len(rows), "moved": moved},
-            **_earlier(incident, window),
+            **earlier_of(incident, window),
             "left_out": left,
             "next": "look at the logs and the changes just before the earliest onset"
             if moved
@@ -116,7 +118,7 @@ def _query_metrics(
 def _query_logs(
     incident: Incident, service: str, text: str, minutes: float, ago: float
 ) -> dict[str, Any]:
-    window = _window(incident, minutes, ago)
+    window = window_of(incident, minutes, ago)
     query = {"tool": "query_logs", "service": service, "text": text}
     query |= {"raw": paste.logs_line(incident.path, service, text)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
@@ -158,7 +160,7 @@ def _query_logs(
                 "templates": len(summary.templates),
                 "errors": sum(t.count for t in summary.templates if is_bad(t.level)),
             },
-            **_earlier(incident, window),
+            **earlier_of(incident, window),
             "left_out": left,
             "unseen": [one.as_dict() for one in incident.source.unseen][:10],
             "next": hint,
@@ -168,7 +170,7 @@ def _query_logs(
 
 
 def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, Any]:
-    window = _window(incident, minutes, ago)
+    window = window_of(incident, minutes, ago)
     query = {"tool": "list_deploys", "from": iso(window.start), "to": iso(window.end)}
     query |= {"raw": paste.changes_line(incident.path)}
     found = incident.source.changes(window)
@@ -190,7 +192,7 @@ def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, A
             "query": query,
             "changes": rows[:_CHANGES],
             "counts": {"changes": len(rows)},
-            **_earlier(incident, window),
+            **earlier_of(incident, window),
             "left_out": {"changes": len(rows) - _CHANGES} if len(rows) > _CHANGES else {},
             "next": hint if rows else "nothing was changed in this window; try a longer one",
         },
@@ -199,7 +201,8 @@ def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, A
 
 
 def make_tools(incident: Incident) -> list[Callable[..., dict[str, Any]]]:
-    """The toolbox for one incident: query_metrics, query_logs, list_deploys and restart_pod.
+    """The toolbox for one incident: query_metrics, query_logs, list_deploys and restart_pod, and
+    query_traces where there are traces or a call graph.
 
     Plain functions; their docstrings are what a model reads. A question looks at one piece of the
     incident's window, by default the newest; `earlier_minutes` in a result says how much of the
@@ -265,6 +268,8 @@ def make_tools(incident: Incident) -> list[Callable[..., dict[str, Any]]]:
         """
         raise NeverRun(f"restart_pod({pod!r}) was executed; the policy must refuse it")
 
-    return [
-        answering(query_metrics), answering(query_logs), answering(list_deploys), restart_pod
-    ]  # fmt: skip
+    from roundsman.investigate.trace_tool import make_trace_tool
+
+    traces = make_trace_tool(incident)
+    reads = [query_metrics, query_logs, list_deploys, *([traces] if traces else [])]
+    return [*map(answering, reads), restart_pod]

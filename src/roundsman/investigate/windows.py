@@ -14,7 +14,12 @@ MINUTES = 60
 OVERLAP = 15
 #: pieces the analyst walks: some nine hours, and room within every preset's actions
 MOST_PIECES = 12
-_TOOLS = {"query_metrics": "metrics", "query_logs": "logs", "list_deploys": "changes"}
+_TOOLS = {
+    "query_metrics": "metrics",
+    "query_logs": "logs",
+    "list_deploys": "changes",
+    "query_traces": "traces",
+}
 _SLACK = 90.0
 
 

@@ -1,4 +1,4 @@
-"""Telemetry in: three protocols, and the incident folder that satisfies them."""
+"""Telemetry in: four protocols, and the incident folder that satisfies them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from roundsman.sources.protocols import (
     LogSource,
     MetricSource,
     Series,
+    Span,
+    TraceSource,
     Unseen,
     Window,
 )
@@ -22,6 +24,8 @@ __all__ = [
     "LogSource",
     "MetricSource",
     "Series",
+    "Span",
+    "TraceSource",
     "Unseen",
     "Window",
 ]

@@ -11,7 +11,8 @@ from roundsman.errors import SourceError
 from roundsman.sources.change_files import read_change_file
 from roundsman.sources.log_files import BYTE_BUDGET, SCAN_BUDGET, LogFile
 from roundsman.sources.metric_files import read_metric_file
-from roundsman.sources.protocols import Change, LogLine, Series, Unseen, Window
+from roundsman.sources.protocols import Change, LogLine, Series, Span, Unseen, Window
+from roundsman.sources.trace_files import TRACE_ENDINGS, read_call_graph, read_trace_file
 
 _METRIC_ENDINGS = (".csv", ".csv.gz", ".parquet")
 _LOG_ENDINGS = (".ndjson", ".jsonl", ".json", ".log", ".txt")
@@ -44,7 +45,7 @@ def _open_logs(paths: list[Path], budget: int) -> list[LogFile]:
 
 
 class IncidentFolder:
-    """Satisfies MetricSource, LogSource and ChangeSource over one folder.
+    """Satisfies MetricSource, LogSource, ChangeSource and TraceSource over one folder.
 
     `unseen` lists, without repeats, what exists but could not be read. Raises SourceError when the
     folder is missing, or when nothing in it can be read.
@@ -58,12 +59,15 @@ class IncidentFolder:
         self.unseen: list[Unseen] = []
         self._series: list[Series] = []
         self._changes: list[Change] = []
+        self._spans: list[Span] = []
+        self._calls: set[tuple[str, str]] = set()
         self._errors: list[str] = []
         self._extent: Window | None = None
         self._taken: set[tuple[int, int]] = set()
         for root in (path, path / "context"):
             self._load_metrics(root)
             self._load_changes(root)
+            self._load_traces(root)
         self._logs = _open_logs(list(self._log_paths()), log_budget)
         self.kinds = [
             kind
@@ -71,6 +75,8 @@ class IncidentFolder:
                 ("metrics", self._series),
                 ("logs", self._logs),
                 ("changes", self._changes),
+                ("traces", self._spans),
+                ("call graph", self._calls),
             )
             if some
         ]
@@ -104,11 +110,20 @@ class IncidentFolder:
         """Changes of the window, oldest first."""
         return [change for change in self._changes if window.holds(change.at)]
 
+    def spans(self, window: Window) -> list[Span]:
+        """Spans that begin in the window, oldest first."""
+        return [span for span in self._spans if window.holds(span.at)]
+
+    def calls(self) -> set[tuple[str, str]]:
+        """(caller, callee) as graph.csv has them."""
+        return self._calls
+
     # --- about the folder --------------------------------------------------------------------
 
     def services(self) -> list[str]:
         """Names of services seen in metrics and changes and in the names of log files."""
         names = [one.service for one in self._series] + [c.service for c in self._changes]
+        names += [span.service for span in self._spans]
         names += [file.service for file in self._logs if file.path.parent.name == "logs"]
         return sorted({name for name in names if name})
 
@@ -120,6 +135,8 @@ class IncidentFolder:
         edges += [edge for file in self._logs if not file.packed and (edge := file.extent())]
         if not edges:  # unpacking a large file for its last line is worth it only now
             edges = [edge for file in self._logs if file.packed and (edge := file.extent())]
+        if not edges and self._spans:
+            edges = [(self._spans[0].at, self._spans[-1].at)]
         if not edges:
             edges = [(change.at, change.at) for change in self._changes]
         if not edges:
@@ -183,6 +200,28 @@ class IncidentFolder:
             shipped = [text for sha, text in commits.items() if sha in change.text]
             if change.kind == "deploy" and shipped:
                 self._changes[index] = replace(change, text=" ".join([change.text, *shipped]))
+
+    def _load_traces(self, root: Path) -> None:
+        endings = [e + packed for e in TRACE_ENDINGS for packed in ("", ".gz")]
+        files = [root / f"traces{ending}" for ending in endings]
+        if (root / "traces").is_dir():
+            files += sorted((root / "traces").rglob("*"))
+        for file in files:
+            if not self._take(file):
+                continue
+            try:
+                if not file.name.lower().endswith(tuple(endings)):
+                    raise SourceError(f"{file.name}: not a known trace format")
+                self._spans += read_trace_file(file, self.note)
+            except SourceError as error:
+                self._failed(file, error)
+        self._spans.sort(key=lambda span: span.at)
+        graph = root / "graph.csv"
+        if self._take(graph):
+            try:
+                self._calls |= read_call_graph(graph)
+            except SourceError as error:
+                self._failed(graph, error)
 
     def _log_paths(self) -> Iterator[Path]:
         for root in (self.path, self.path / "context"):

@@ -70,6 +70,25 @@ class Change:
     text: str = ""
 
 
+class Span(NamedTuple):
+    """One piece of work of one service within a request.
+
+    `duration` is in seconds, None when it was not written. `parent` is empty at the root; `peer` names
+    what a client span calls when that has no span of its own.
+    """
+
+    at: float
+    duration: float | None
+    service: str
+    name: str
+    trace: str
+    id: str
+    parent: str
+    error: bool
+    message: str = ""
+    peer: str = ""
+
+
 @dataclass(frozen=True)
 class Unseen:
     """Telemetry that exists but was not looked at, and why (`count`: lines, bytes or files)."""
@@ -96,6 +115,18 @@ class LogSource(Protocol):
 
     def lines(self, window: Window, service: str = "", text: str = "") -> Iterator[LogLine]:
         """Lines in the window, file by file; what was not read is added to `unseen` afterwards."""
+        ...
+
+
+class TraceSource(Protocol):
+    """Requests on their way through services."""
+
+    def spans(self, window: Window) -> list[Span]:
+        """Spans that begin in the window, oldest first."""
+        ...
+
+    def calls(self) -> set[tuple[str, str]]:
+        """Who calls whom: (caller, callee), as far as it is written down apart from spans."""
         ...
 
 

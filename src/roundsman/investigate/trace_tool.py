@@ -1,0 +1,94 @@
+"""The tool over traces and the call graph; in the toolbox only where there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from roundsman.analysis.calls import METHOD, picture
+from roundsman.investigate import paste
+from roundsman.investigate.answers import finish, number
+from roundsman.investigate.incident import Incident
+from roundsman.investigate.tools import earlier_of, window_of
+from roundsman.investigate.windows import MINUTES
+from roundsman.sources import Window
+from roundsman.sources.times import iso
+
+_EDGES, _ORIGINS, _GRAPH = 40, 12, 200
+
+
+def make_trace_tool(incident: Incident) -> Callable[..., dict[str, Any]] | None:
+    """query_traces for an incident that has traces or a call graph, else None."""
+    if not {"traces", "call graph"} & set(incident.source.kinds):
+        return None
+
+    def query_traces(
+        service: str = "", window_minutes: int = MINUTES, end_minutes_ago: int = 0
+    ) -> dict[str, Any]:
+        """See which service calls which, how often it fails, and in which service failures began.
+
+        Args:
+            service: part of the name of a caller or a callee; empty for all.
+            window_minutes: how many minutes to look at, at most 60.
+            end_minutes_ago: where to end, in minutes before the incident's end.
+
+        Returns:
+            status, the query; `edges` (calls, errors, p95 in ms); `origins`: services in
+            which failures began; `victims`: services that only pass on the failures of others;
+            `graph`: [caller, callee]. A victim is rarely the cause.
+        """
+        return _query(incident, service, window_of(incident, window_minutes, end_minutes_ago))
+
+    return query_traces
+
+
+def _query(incident: Incident, service: str, window: Window) -> dict[str, Any]:
+    query = {"tool": "query_traces", "service": service, "raw": paste.traces_line(incident.path)}
+    query |= {"from": iso(window.start), "to": iso(window.end)}
+    spans = incident.source.spans(window)
+    seen, part = picture(spans), service.lower()
+    edges = [e for e in seen.edges if part in e.caller.lower() or part in e.callee.lower()]
+    rows = []
+    for one in edges[:_EDGES]:
+        row: dict[str, Any] = {"caller": one.caller, "callee": one.callee, "calls": one.calls}
+        row |= {"errors": one.errors}
+        if one.first_error is not None:
+            row["first_error"] = iso(one.first_error)
+        if (p95 := one.p95()) is not None:
+            row["p95_ms"] = number(p95 * 1000)
+        rows.append(row)
+    origins = [
+        {"service": o.service, "errors": o.errors, "first": iso(o.first), "message": o.message}
+        for o in seen.origins
+        if part in o.service.lower()
+    ]
+    calls = incident.source.calls() | {(e.caller, e.callee) for e in seen.edges}
+    graph = sorted([a, b] for a, b in calls if part in a.lower() or part in b.lower())
+    left = {
+        name: count
+        for name, count in (
+            ("edges", len(edges) - _EDGES),
+            ("origins", len(origins) - _ORIGINS),
+            ("graph", len(graph) - _GRAPH),
+        )
+        if count > 0
+    }
+    hint = "no span failed; the graph says who is behind whom" if graph else "no calls here"
+    if origins:
+        hint = "look at metrics, logs and changes of the services in which failures began"
+    return finish(
+        {
+            "status": "ok" if rows or graph or origins else "empty",
+            "query": query,
+            "origins": origins[:_ORIGINS],
+            "victims": [name for name in seen.victims if part in name.lower()][:_EDGES],
+            "edges": rows,
+            "graph": graph[:_GRAPH],
+            "method": METHOD,
+            "counts": {"spans": len(spans), "edges": len(edges)},
+            **earlier_of(incident, window),
+            "left_out": left,
+            "next": hint,
+        },
+        ("graph", "edges", "origins"),
+    )
