@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from roundsman.analysis.calls import CallPicture, Edge, Origin, deepest, picture
 from roundsman.analysis.changes import shared_words, words
 from roundsman.analysis.onset import Onset, find_onset
 from roundsman.analysis.templates import LogSummary, Shift, Template, mask, shifts, summarise
 
 __all__ = [
+    "CallPicture",
+    "Edge",
     "LogSummary",
     "Onset",
+    "Origin",
     "Shift",
     "Template",
+    "deepest",
     "find_onset",
     "mask",
+    "picture",
     "shared_words",
     "shifts",
     "summarise",

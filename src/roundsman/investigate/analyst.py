@@ -24,7 +24,10 @@ from roundsman.investigate.analyst_facts import (
 from roundsman.investigate.windows import MINUTES, offsets
 
 _MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
+_MOST_ORIGINS = 4
 _TEMPLATE = 200
+#: pieces before the newest whose traces are asked for; more would not fit the strictest preset
+_TRACE_PIECES = 4
 _LITERAL = 8
 
 Exchange = tuple[str, Mapping[str, Any], Any]
@@ -56,7 +59,8 @@ def _earlier(facts: Facts) -> list[dict[str, Any]]:
         calls.append({"name": "query_logs", "args": {**look, "text": ""}})
     for ago in offsets(facts.earlier, overlap=0):
         calls.append({"name": "list_deploys", "args": _look(ago)})
-        if "query_traces" in facts.looked:
+    if "query_traces" in facts.looked:
+        for ago in offsets(facts.earlier, overlap=0)[:_TRACE_PIECES]:
             calls.append({"name": "query_traces", "args": {"service": "", **_look(ago)}})
     return calls
 
@@ -193,6 +197,24 @@ def _ruled_out(facts: Facts, best: Suspect | None) -> list[dict[str, Any]]:
     return out[:_MOST_RULED_OUT]
 
 
+def _along_the_calls(facts: Facts) -> list[dict[str, Any]]:
+    """Where failures of requests began, and who only passed them on."""
+    out = []
+    for one in facts.origins[:_MOST_ORIGINS]:
+        row = one.row
+        message = f': "{row.get("message")}"' if row.get("message") else ""
+        text = f"{row.get('errors')} failed requests began in {one.service} from {row.get('first')}"
+        if row.get("errors") == 1:
+            text = f"1 failed request began in {one.service} at {row.get('first')}"
+        more = {"service": one.service, "kind": "trace", "since": str(row.get("first"))}
+        out.append(_finding("symptom", text + message, [one.evidence], **more))
+    if facts.victims and facts.origins:
+        names = ", ".join(list(facts.victims)[:_MOST_ORIGINS])
+        text = f"{names} only passed on failures of services behind them"
+        out.append(_finding("symptom", text, list(facts.victims.values()), kind="trace"))
+    return out
+
+
 def _answer(facts: Facts) -> dict[str, Any]:
     findings: list[dict[str, Any]] = []
     found = suspects(facts)
@@ -224,6 +246,7 @@ def _answer(facts: Facts) -> dict[str, Any]:
                 since=str(suspect.change.row.get("at")),
             )
         )
+    findings += _along_the_calls(facts)
     findings += _ruled_out(facts, best)
     if not findings and facts.looked:
         found_counts = facts.counts.items()

@@ -271,5 +271,6 @@ def make_tools(incident: Incident) -> list[Callable[..., dict[str, Any]]]:
     from roundsman.investigate.trace_tool import make_trace_tool
 
     traces = make_trace_tool(incident)
+    reads: list[Callable[..., dict[str, Any]]]
     reads = [query_metrics, query_logs, list_deploys, *([traces] if traces else [])]
     return [*map(answering, reads), restart_pod]
