@@ -91,3 +91,19 @@ def test_whatever_the_points_the_numbers_are_numbers(points: list[tuple[Any, Any
             assert -1 <= y <= HEIGHT
         assert len(made.x_ticks) < 20
         assert len(made.y_ticks) < 12
+
+
+def test_charts_share_one_axis_of_time_and_say_what_moved() -> None:
+    long = {"points": [[n, 1] for n in range(0, 100, 10)], "before": 1, "after": 15}
+    late = {"points": [[n, 2] for n in range(50, 100, 10)], "before": None, "after": 2.5}
+    first, second = build_charts([long, late])
+    assert first.x_ticks == second.x_ticks
+    assert [first.note, second.note] == ["1 → 15", "no samples → 2.5"]
+    assert build_charts([{"points": [[0, 1], [9, 1]]}])[0].note == ""
+
+
+def test_a_chart_of_a_moment_is_not_squeezed_into_an_axis_of_days() -> None:
+    days = {"points": [[n * 3600, 1] for n in range(48)]}
+    minute = {"points": [[90_000 + n, 1] for n in range(60)]}
+    wide, narrow = build_charts([days, minute])
+    assert wide.x_ticks != narrow.x_ticks

@@ -20,6 +20,7 @@ from rich.console import Console
 from roundsman.errors import UsageError
 from roundsman.report import to_html, to_json, to_markdown, to_terminal, write_all
 from roundsman.report.evidence import query_text, readable
+from roundsman.report.view import build
 
 _spec = importlib.util.spec_from_file_location(
     "report_data", Path(__file__).with_name("report_data.py")
@@ -337,3 +338,28 @@ json_like = st.recursive(
 def test_anything_can_be_rendered(report: dict[str, Any]) -> None:
     for shown in everything(report):
         assert "\x1b" not in shown
+
+
+def test_moments_of_one_day_show_the_clock_and_the_day_once() -> None:
+    report = full_report()
+    report["timeline"] = [
+        {"at": "2026-01-31T10:00:22Z", "what": "deploy v2", "kind": "deploy"},
+        {"at": "2026-01-31T10:00:25Z", "what": "errors", "kind": "metric"},
+    ]
+    report["cause"]["since"] = "2026-01-31T10:00:25Z"
+    view = build(report)
+    assert [(view.day, one.at) for one in view.timeline] == [
+        ("2026-01-31", "10:00:22"),
+        ("2026-01-31", "10:00:25"),
+    ]
+    report["timeline"][0]["at"] = "2026-01-30T23:59:00Z"
+    assert [build(report).day, build(report).timeline[0].at] == ["", "2026-01-30 23:59 UTC"]
+
+
+def test_a_guard_that_did_nothing_is_said() -> None:
+    report = full_report()
+    assert "nothing refused, changed or cut" not in to_html(report)
+    for key in ("refused", "amended", "cuts", "blocks"):
+        report[key] = []
+    assert "nothing refused, changed or cut" in to_html(report)
+    assert "nothing refused, changed or cut" in to_markdown(report)

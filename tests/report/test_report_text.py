@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.report.text import as_number, as_time, clean, show_time
+from roundsman.report.text import as_number, as_time, clean, short_times, show_time
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,11 @@ def test_times_without_a_zone_are_utc_and_others_are_moved_there() -> None:
 def test_numbers_that_cannot_be_drawn_are_none() -> None:
     values = [float("nan"), float("inf"), None, True, "x", 10**400, [], "2"]
     assert [as_number(one) for one in values] == [None] * 7 + [2.0]
+
+
+def test_instants_in_a_sentence_are_said_as_people_say_them() -> None:
+    text = "deploy at 2026-01-31T10:00:22Z, errors from 2026-01-31T10:00:29.403Z to 2026-02-01T00:00:00Z"
+    assert short_times(text, "2026-01-31") == (
+        "deploy at 10:00:22 UTC, errors from 10:00:29 UTC to 2026-02-01 00:00:00 UTC"
+    )
+    assert short_times("at 10:00 on 2026-01-31", "2026-01-31") == "at 10:00 on 2026-01-31"

@@ -73,7 +73,7 @@ class _Lazy(click.Group):
 def cli() -> None:
     """Bounded investigations of outages, and bounds for Google ADK agents.
 
-    Start with: roundsman investigate PATH
+    Start with: roundsman doctor, then roundsman investigate PATH. Each command has its own --help.
     """
 
 
@@ -89,7 +89,7 @@ def _to_nowhere(*streams: Any) -> None:
 def main(args: list[str] | None = None) -> None:
     """Entry point: exit codes as documented, one line for every error of the user's."""
     try:
-        code = cli.main(args=args, standalone_mode=False)
+        code = cli.main(args=args, prog_name="roundsman", standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:

@@ -20,6 +20,7 @@ _KEYS = {
     "openai key": ("OPENAI_API_KEY",),
     "anthropic key": ("ANTHROPIC_API_KEY",),
 }
+_KEY_USE = "optional: only for --model {}..."
 _PACKAGES = {
     "httpx": "asking a Prometheus server",
     "litellm": "models named openai/... or anthropic/...; pip install 'roundsman[all]'",
@@ -73,15 +74,19 @@ def run_checks() -> Iterator[Check]:
     yield _state_directory()
     for name, variables in _KEYS.items():
         found = [one for one in variables if os.environ.get(one, "").strip()]
-        yield Check(
-            name, "set" if found else "missing", " and ".join(found) or " or ".join(variables)
-        )
+        start = {"gemini key": "gemini-"}.get(name, name.removesuffix(" key") + "/")
+        which = f"{' or '.join(variables)} ({_KEY_USE.format(start)})"
+        yield Check(name, "set" if found else "missing", " and ".join(found) or which)
     for name, use in _PACKAGES.items():
         there = find_spec(name) is not None
         yield Check(name, "ok" if there else "missing", f"optional: {use}")
     for name in _PROGRAMS:
         # Never run: a program that hangs must not make the doctor hang.
-        yield Check(name, "ok" if shutil.which(name) else "missing", "optional program")
+        yield Check(
+            name,
+            "ok" if shutil.which(name) else "missing",
+            "optional: not needed to investigate a folder",
+        )
 
 
 def _package(name: str) -> Check:

@@ -17,12 +17,26 @@ if TYPE_CHECKING:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--question", "-q", help="What to find out; by default the folder's own question.")
 @click.option(
-    "--model", default="analyst", show_default=True, help="analyst, gemini-..., openai/..."
+    "--model",
+    metavar="NAME",
+    default="analyst",
+    show_default=True,
+    help="analyst (built in, no key), or any name ADK takes: gemini-..., openai/... and others.",
 )
 @click.option(
-    "--policy", "policy_name", default="default", show_default=True, help="FILE or preset."
+    "--policy",
+    "policy_name",
+    metavar="FILE|PRESET",
+    default="default",
+    show_default=True,
+    help="Limits of the run: a policy file, or a preset: baseline, default, strict.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for report.json, .md, .html.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Also write report.json, report.md and report.html into DIR.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
 def investigate(
@@ -36,9 +50,13 @@ def investigate(
 ) -> int:
     """Find the cause of the incident whose telemetry is in the folder PATH.
 
-    Metrics, logs and changes are read from the folder (see docs/investigate.md for its layout).
-    Without --model no key is needed and nothing leaves this machine. Progress goes to standard
-    error, the report to standard output.
+    The folder holds what there is of metrics/*.csv, logs/*.ndjson or *.log, deploys.json,
+    alert.json, traces.json and graph.csv (docs/investigate.md has all of it). Without --model no key
+    is needed and nothing leaves this machine. Progress goes to standard error, the report to
+    standard output.
+
+    Exit status: 0 a cause or an honest "no cause found", 2 bad input, 3 stopped before anything
+    could be said, 130 Ctrl-C (the report says how far it got).
     """
     from roundsman.investigate.run import investigate as run_investigation
     from roundsman.policy import load_policy

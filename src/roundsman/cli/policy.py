@@ -13,7 +13,11 @@ from roundsman.errors import PolicyError
 
 @click.group()
 def policy() -> None:
-    """Check a policy, show what it amounts to, or print its schema."""
+    """Check a policy, show what it amounts to, or print its schema.
+
+    A policy is a YAML file that extends a preset: baseline (the plain limits and nothing else),
+    default or strict. Without FILE or PRESET the preset default is meant.
+    """
 
 
 _target = click.argument("target", metavar="[FILE|PRESET]", default="default")
@@ -24,7 +28,10 @@ _json = click.option("--json", "as_json", is_flag=True, help="Machine-readable o
 @_target
 @_json
 def check(target: str, as_json: bool) -> None:
-    """Check FILE or PRESET and print its worst case."""
+    """Check FILE or PRESET and print its worst case: the most a run under it can use.
+
+    Exit status 2, with file and line, when it cannot be accepted.
+    """
     from roundsman.policy import check_lines, load_policy, worst_case
 
     try:

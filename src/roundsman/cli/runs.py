@@ -21,7 +21,11 @@ _run = click.argument("run", metavar="RUN")
 
 @click.group()
 def runs() -> None:
-    """List, show and delete recorded runs. RUN is an id or its beginning."""
+    """List, show and delete recorded runs.
+
+    Every run is recorded as it happens in $ROUNDSMAN_HOME (default ~/.local/state/roundsman). RUN is
+    a run's id or its beginning, as `runs list` shows it.
+    """
 
 
 @runs.command("list")
@@ -42,9 +46,16 @@ def list_runs(as_json: bool) -> None:
 @runs.command()
 @_run
 @_json
-@click.option("--evidence", "evidence_id", metavar="ID", help="Only this action, whole.")
+@click.option(
+    "--evidence", "evidence_id", metavar="ID", help="One action of the run, whole: a3, for example."
+)
 def show(run: str, as_json: bool, evidence_id: str | None) -> None:
-    """Show a run's report, or one piece of its evidence as it was recorded."""
+    """Show a run's report, or one of its actions whole.
+
+    RUN is an id or its beginning. The report names its evidence by the ids of actions (a1, a2 ...);
+    --evidence shows what such an action asked and everything it got. The chain of the journal is
+    checked on the way: exit status 2 when it was changed.
+    """
     from roundsman.cli.journal_view import decisions, evidence_of, interim_report
 
     with open_journal() as store:
@@ -81,7 +92,7 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
 @runs.command()
 @_run
 def delete(run: str) -> None:
-    """Forget a run and its journal for good."""
+    """Forget a run and its journal for good. RUN is an id or its beginning."""
     with open_journal() as store:
         info = resolve(store, run)
         store.delete(info.run_id)

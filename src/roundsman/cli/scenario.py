@@ -30,7 +30,12 @@ def list_(as_json: bool) -> None:
 @scenario.command("run")
 @click.argument("name")
 @click.option(
-    "--policy", "policy_name", default="baseline", show_default=True, metavar="FILE|PRESET"
+    "--policy",
+    "policy_name",
+    default="baseline",
+    show_default=True,
+    metavar="FILE|PRESET",
+    help="A policy file, or a preset: baseline, default, strict.",
 )
 @click.option(
     "--tokens-per-call", type=click.IntRange(1), default=1500, show_default=True,
@@ -38,7 +43,7 @@ def list_(as_json: bool) -> None:
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The whole report as JSON.")
 def run(name: str, policy_name: str, tokens_per_call: int, as_json: bool) -> None:
-    """Run scenario NAME under a policy and show what it came to."""
+    """Run scenario NAME (see: scenario list) under a policy and show what it came to."""
     from roundsman.cli.undisturbed import undisturbed
     from roundsman.investigate.scenarios import run_scenario
     from roundsman.ledger import open_store

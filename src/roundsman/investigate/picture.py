@@ -64,9 +64,14 @@ def timeline(incident: Incident, cause: Mapping[str, Any], facts: Facts) -> list
     return [{"at": iso(at), "what": what, "kind": k, "service": s} for at, what, k, s in rows]
 
 
+def _marker(moved: Moved) -> bool:
+    return bool(moved.row.get("setting")) and moved.row.get("moved") in ("appeared", "vanished")
+
+
 def charts(incident: Incident, onset: str | None, facts: Facts) -> list[dict[str, Any]]:
     """Up to six metrics that moved, at most 120 points each, with the changes as marks.
 
+    Constants that only appear or vanish (markers of a version) are drawn when nothing else moved.
     `onset` is the cause's `since`; a series that moved by itself carries its own time, and of a window
     of hours only the one around that is drawn. With nothing moved, the first series are drawn, so
     that a reader can see that they are quiet.
@@ -75,7 +80,8 @@ def charts(incident: Incident, onset: str | None, facts: Facts) -> list[dict[str
     series = incident.source.series(window)
     named = {(one.service, one.metric): one for one in series}
     pairs: list[tuple[Series, Moved | None]] = []
-    for moved in _moved(facts):
+    found_moved = _moved(facts)
+    for moved in [one for one in found_moved if not _marker(one)] or found_moved:
         one = named.pop((moved.service, moved.name), None)
         if one is not None:
             pairs.append((_around(one, moved.at, window), moved))
@@ -93,8 +99,10 @@ def charts(incident: Incident, onset: str | None, facts: Facts) -> list[dict[str
             for change in changes
             if first - 60 <= change.at <= last + 60
         ]
+        levels = {key: found.row.get(key) for key in ("before", "after")} if found else {}
         out.append(
             {
+                **levels,
                 "title": f"{one.service} {one.metric}".strip(),
                 "service": one.service,
                 "metric": one.metric,

@@ -44,6 +44,7 @@ class Chart:
     """One chart; `lines` are the values of SVG `points`, `dots` single points between gaps."""
 
     title: str
+    note: str
     summary: str
     lines: tuple[str, ...]
     dots: tuple[tuple[float, float], ...]
@@ -53,12 +54,20 @@ class Chart:
 
 
 def build_charts(value: object, most: int = 24) -> list[Chart]:
-    """The first `most` charts that have at least one value to draw; the others are left out."""
-    made = (_chart(item) for item in as_dicts(value)[:most])
+    """The first `most` charts that have at least one value to draw; the others are left out.
+
+    They share one axis of time, so that what moved first is seen by comparing them.
+    """
+    items = as_dicts(value)[:most]
+    times = [
+        at for item in items for at, number in _points(item.get("points")) if number is not None
+    ]
+    shared = (min(times), max(times)) if times else (0.0, 0.0)
+    made = (_chart(item, shared) for item in items)
     return [chart for chart in made if chart is not None]
 
 
-def _chart(item: Mapping[str, Any]) -> Chart | None:
+def _chart(item: Mapping[str, Any], shared: tuple[float, float]) -> Chart | None:
     points = _points(item.get("points"))
     values = [value for _, value in points if value is not None]
     if not values:
@@ -67,6 +76,8 @@ def _chart(item: Mapping[str, Any]) -> Chart | None:
     ticks = _nice(low, high)
     bottom, top = min(ticks[0], low), max(ticks[-1], high)
     first, last = points[0][0], points[-1][0]
+    if last - first > 0.05 * (shared[1] - shared[0]):
+        first, last = min(first, shared[0]), max(last, shared[1])
     marks = _wanted(item)
     # A deploy shortly before the first value is often the cause: the axis makes room for it, but
     # not for one so far away that the line would be squeezed into a corner.
@@ -89,6 +100,7 @@ def _chart(item: Mapping[str, Any]) -> Chart | None:
     shown = [(at, label, kind) for at, label, kind in marks if start <= at <= end]
     return Chart(
         title=clean(item.get("title"), 200) or name or "Metric",
+        note=_note(item),
         summary=_summary(name, points, values, marks),
         lines=lines,
         dots=dots,
@@ -96,6 +108,17 @@ def _chart(item: Mapping[str, Any]) -> Chart | None:
         y_ticks=tuple(Tick(place_y(one), _short(one)) for one in ticks),
         marks=_lay_out([(place_x(at), label, kind) for at, label, kind in shown]),
     )
+
+
+def _note(item: Mapping[str, Any]) -> str:
+    """`1 → 15`, when the chart says what it moved between."""
+    if "before" not in item or "after" not in item:
+        return ""
+    ends = [
+        "no samples" if number is None else _short(number)
+        for number in (as_number(item["before"]), as_number(item["after"]))
+    ]
+    return " → ".join(ends)
 
 
 def _points(value: object) -> list[tuple[float, float | None]]:

@@ -65,7 +65,7 @@ def _lines(view: View) -> Iterator[str]:
         _bullets(what + (f" (why not: {why})" if why else "") for what, why in view.alternatives),
     )
     yield from _section(
-        "Timeline",
+        f"Timeline ({view.day}, UTC)" if view.day else "Timeline",
         _bullets(
             f"{one.at or '(no time)'} {one.kind} "
             + (f"{one.service}: " if one.service else "")

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from roundsman.report.evidence import Evidence
-from roundsman.report.text import clean
 from roundsman.report.view import View, build
 
 _PLAIN = str.maketrans(
@@ -102,11 +101,11 @@ class _Page:
             (what + (f" (why not: {why})" if why else "") for what, why in view.alternatives),
         )
         self._list(
-            "Timeline",
+            f"Timeline ({view.day}, UTC)" if view.day else "Timeline",
             (
                 f"{one.at or '(no time)'}  {one.kind}  "
                 + (f"{one.service}: " if one.service else "")
-                + clean(one.what, 160)
+                + _short(one.what, 120)
                 for one in view.timeline
             ),
         )

@@ -115,6 +115,18 @@ def show_time(value: object) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S" if moment.second else "%Y-%m-%d %H:%M") + " UTC"
 
 
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z")
+
+
+def short_times(text: str, day: str) -> str:
+    """Instants in a sentence as people say them: the clock alone for those of `day`, to a second."""
+
+    def shown(hit: re.Match[str]) -> str:
+        return f"{hit[2]} UTC" if hit[1] == day else f"{hit[1]} {hit[2]} UTC"
+
+    return _INSTANT.sub(shown, text)
+
+
 def show_number(value: object) -> str:
     """A count with thousands separators, "?" when it is not a number."""
     number = as_number(value)

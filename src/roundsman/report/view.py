@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from roundsman.report.evidence import Evidence, Finding, pick_top, read_evidence, read_findings
@@ -16,6 +16,7 @@ from roundsman.report.text import (
     clean,
     compact,
     plural,
+    short_times,
     show_number,
     show_time,
 )
@@ -51,7 +52,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class View:
-    """Everything shown, as clean text; "" and empty tuples mean: nothing to show."""
+    """Everything shown, as clean text; "" and empty tuples mean: nothing to show.
+
+    `day` is the date of the whole timeline, whose moments then show the clock alone.
+    """
 
     found: bool
     headline: str
@@ -69,6 +73,7 @@ class View:
     guard: tuple[str, ...]
     unseen: tuple[str, ...]
     timeline: tuple[Moment, ...]
+    day: str
     run_id: str
     question: str
     model: str
@@ -87,8 +92,15 @@ def build(report: Mapping[str, Any]) -> View:
     story = full if len(full) > 140 and cause.get("change") else ""
     named = _name_of(cause) if story else full or _name_of(cause)
     found = bool(named) and not cause.get("abstained")
-    findings = tuple(read_findings(report))
+    day = _day(cause.get("since"), report)
+    # the clock alone is clear only under a verdict that begins with the date
+    said = day if cause.get("since") else ""
+    findings = tuple(
+        replace(one, statement=short_times(one.statement, said)) for one in read_findings(report)
+    )
     evidence = tuple(read_evidence(report, findings))
+    moments = _timeline(report)
+    one_day = bool(moments) and all(one.iso.startswith(day) for one in moments) and bool(day)
     because = clean(cause.get("because"), 900)
     if not found and not because:
         because = _why_none(report)
@@ -97,19 +109,19 @@ def build(report: Mapping[str, Any]) -> View:
     started, finished = show_time(report.get("started")), show_time(report.get("finished"))
     return View(
         found=found,
-        headline=named if found else NO_CAUSE,
-        story=story if found else "",
-        because=because,
+        headline=short_times(named, said) if found else NO_CAUSE,
+        story=short_times(story, said) if found else "",
+        because=short_times(because, said),
         confidence=_confidence(cause.get("confidence")) if found else "",
-        mechanism=clean(cause.get("mechanism"), 900),
+        mechanism=short_times(clean(cause.get("mechanism"), 900), said),
         since=show_time(cause.get("since")),
         affected=affected or clean(cause.get("affected") or ""),
-        next_action=clean(cause.get("next_action"), 900),
+        next_action=short_times(clean(cause.get("next_action"), 900), said),
         top=tuple(pick_top(cause, findings, evidence)),
         evidence=evidence,
         findings=findings,
         alternatives=tuple(
-            (_thing(item), clean(item.get("why_not")))
+            (short_times(_thing(item), said), short_times(clean(item.get("why_not")), said))
             for item in as_dicts(report.get("alternatives"))
         ),
         guard=tuple(_guard(report)),
@@ -117,7 +129,11 @@ def build(report: Mapping[str, Any]) -> View:
             _join(_thing(item), clean(item.get("why")), item.get("count"))
             for item in as_dicts(report.get("unseen"))
         ),
-        timeline=tuple(_timeline(report)),
+        timeline=tuple(
+            replace(one, at=one.at.removeprefix(f"{day} ").removesuffix(" UTC")) if one_day else one
+            for one in moments
+        ),
+        day=day if one_day else "",
         run_id=clean(report.get("run_id"), 100),
         question=clean(report.get("question")),
         model=clean(report.get("model"), 120),
@@ -128,6 +144,13 @@ def build(report: Mapping[str, Any]) -> View:
         cost=_cost(report),
         times=" to ".join(filter(None, (started, finished))),
     )
+
+
+def _day(since: object, report: Mapping[str, Any]) -> str:
+    """The date most of the report is about: that of the onset, else of the first moment."""
+    times = [since, *(item.get("at") for item in as_dicts(report.get("timeline")))]
+    known = next((at for at in map(as_time, times) if at is not None), None)
+    return known.strftime("%Y-%m-%d") if known else ""
 
 
 def _name_of(cause: Mapping[str, Any]) -> str:
@@ -167,6 +190,10 @@ def _join(what: str, why: str, count: object) -> str:
 
 
 def _guard(report: Mapping[str, Any]) -> Iterator[str]:
+    if report.get("usage") and not any(
+        report.get(k) for k in ("refused", "amended", "cuts", "blocks")
+    ):
+        yield "nothing refused, changed or cut"
     for item in as_dicts(report.get("refused")):
         what = clean(item.get("tool"), 120) or _thing(item)
         yield "refused " + _join(what, clean(item.get("reason")), item.get("count"))
