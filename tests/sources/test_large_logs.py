@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.sources import IncidentFolder, Unseen, Window
+from roundsman.sources import log_reading as reading
 from roundsman.sources import log_scan as scan
 from roundsman.sources.log_files import LogFile
 from roundsman.sources.times import iso
@@ -169,3 +170,30 @@ def test_a_quota_gives_all_that_fits_and_never_more_than_it_has(
     assert given_ <= total
     if everything <= total:
         assert given_ == everything
+
+
+def test_what_lags_behind_the_time_of_a_question_is_left_out_evenly_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(scan, "CHUNK", 1 << 16)
+    monkeypatch.setattr(reading, "Pace", lambda seconds: scan.Pace(seconds, lambda: now[0]))
+    path = written(tmp_path / "api.log")
+    unseen: list[Unseen] = []
+    seen = []
+    for line in LogFile(path, seconds=50).lines(ALWAYS, "", unseen.append):
+        now[0] += 0.001  # all 100,000 lines would take 100 seconds
+        seen.append(line.at - START)
+    assert 35_000 < len(seen) < 60_000
+    halves = sum(at < 50_000 for at in seen), sum(at >= 50_000 for at in seen)
+    assert min(halves) > 0.6 * max(halves)
+    (over,) = unseen
+    assert "50 s a question has" in over.why
+    assert abs(over.count / path.stat().st_size - (1 - len(seen) / 100_000)) < 0.05
+
+
+def test_a_question_without_any_time_reads_nothing_and_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path / "api.log", lines=1000)
+    unseen: list[Unseen] = []
+    assert list(LogFile(path, seconds=0).lines(ALWAYS, "needle", unseen.append)) == []
+    assert unseen[0].count == path.stat().st_size

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from roundsman.errors import SourceError
 from roundsman.sources.change_files import read_change_file
-from roundsman.sources.log_files import BYTE_BUDGET, SCAN_BUDGET, LogFile
+from roundsman.sources.log_files import BYTE_BUDGET, SCAN_BUDGET, SECONDS, LogFile
 from roundsman.sources.metric_files import read_metric_file
 from roundsman.sources.protocols import Change, LogLine, Series, Span, Unseen, Window
 from roundsman.sources.trace_files import TRACE_ENDINGS, read_call_graph, read_trace_file
@@ -39,7 +39,12 @@ def _open_logs(paths: list[Path], budget: int) -> list[LogFile]:
         return total if everything <= total else max(_LEAST, total * size // everything)
 
     return [
-        LogFile(path, share(budget, size), share(SCAN_BUDGET, size))
+        LogFile(
+            path,
+            share(budget, size),
+            share(SCAN_BUDGET, size),
+            max(1.0, SECONDS * size / everything),
+        )
         for path, size in zip(paths, sizes, strict=True)
     ]
 

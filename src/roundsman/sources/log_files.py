@@ -30,6 +30,8 @@ from roundsman.sources.protocols import LogLine, Unseen, Window
 BYTE_BUDGET = 128 * 1024 * 1024
 #: bytes searched for one question; some twenty seconds
 SCAN_BUDGET = 8 * 1024**3
+#: seconds one question may take; two of them fit into a round
+SECONDS = 45.0
 _SEARCH_FROM = 32 * 1024 * 1024
 
 
@@ -45,15 +47,22 @@ def log_service(path: Path) -> str:
 class LogFile:
     """One log file, plain or gzip, of any size.
 
-    `budget` and `scan` are the bytes of it that one question may parse and search.
+    `budget` and `scan` are the bytes of it that one question may parse and search, `seconds` the time.
     """
 
-    def __init__(self, path: Path, budget: int = BYTE_BUDGET, scan: int = SCAN_BUDGET) -> None:
+    def __init__(
+        self,
+        path: Path,
+        budget: int = BYTE_BUDGET,
+        scan: int = SCAN_BUDGET,
+        seconds: float = SECONDS,
+    ) -> None:
         self.path = path
         self.service = log_service(path)
         self.packed = path.suffix == ".gz"
         self._budget = budget
         self._scan = scan
+        self._seconds = seconds
         self._ordered: bool | None = None
 
     def lines(
@@ -64,7 +73,7 @@ class LogFile:
         `report` hears what was not read.
         """
         asked = Asked(window, text, service)
-        reading = Reading(self.path.name, self.service, asked, report, self._budget)
+        reading = Reading(self.path.name, self.service, asked, report, self._budget, self._seconds)
         try:
             if self.packed:
                 yield from reading.of(self._unpacked(report))

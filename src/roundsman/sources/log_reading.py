@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from roundsman.sources.log_lines import parse_line
-from roundsman.sources.log_scan import Chunk, Quota, ascii_part, bad_bounds, bounds
+from roundsman.sources.log_scan import Chunk, Pace, Quota, ascii_part, bad_bounds, bounds
 from roundsman.sources.patience import checkpoint
 from roundsman.sources.protocols import LogLine, Unseen, Window
 
@@ -38,6 +38,7 @@ class Reading:
         asked: Asked,
         report: Report,
         budget: int,
+        seconds: float,
     ) -> None:
         self._name, self._file_owner = name, owner
         self._window = asked.window
@@ -49,7 +50,8 @@ class Reading:
         self._year = datetime.fromtimestamp(asked.window.start, UTC).year
         self._previous: float | None = None
         self._above: float | None = None  # the last time of the chunk before
-        self._undated = self._unparsed = self._missed = 0
+        self._undated = self._unparsed = self._missed = self._skipped = 0
+        self._pace = Pace(seconds)
         self._parse, self._hits = Quota(budget), Quota(budget // 2)
 
     def of(self, chunks: Iterator[Chunk]) -> Iterator[LogLine]:
@@ -57,6 +59,10 @@ class Reading:
         try:
             for chunk, progress in chunks:
                 checkpoint()
+                if self._pace.behind(progress):
+                    self._skipped += len(chunk)
+                    self._previous = self._above = None
+                    continue
                 data = chunk.replace(b"\x00", b"") if b"\x00" in chunk else chunk
                 first, last = edge_time(data, self._year), edge_time(data, self._year, last=True)
                 if not self._outside(first, last):
@@ -131,6 +137,9 @@ class Reading:
         name, say = self._name, self._report
         if self._undated:
             say(Unseen(name, "lines without a readable time", self._undated))
+        if self._skipped:
+            why = f"over the {self._pace.seconds:.0f} s a question has: left out evenly; count is bytes"
+            say(Unseen(name, why + " not looked at", self._skipped))
         if self._unparsed:
             why = (
                 "over the parse budget: evenly spaced pieces were parsed, the rest only searched "

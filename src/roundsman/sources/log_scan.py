@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gzip
 import re
+import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -49,6 +50,24 @@ class Quota:
             given = max(0, min(size, int(self.total * progress) - self.spent))
         self.spent += given
         return given
+
+
+class Pace:
+    """Whether a reading keeps up with the time it has, evenly along the file.
+
+    On a slow or busy machine a question must still end within its round: what lags is left out
+    where it lags, so that the end of a file is not lost to its beginning.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._began = clock()
+
+    def behind(self, progress: float) -> bool:
+        """Whether more than the share of the time up to `progress` (0 to 1) is spent; a tenth of
+        it may be spent at once."""
+        return self._clock() - self._began > self.seconds * max(progress, 0.1)
 
 
 def ascii_part(text: str) -> bytes:
