@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.sources import IncidentFolder, Unseen, Window
+from roundsman.sources import folder as folder_module
 from roundsman.sources import log_reading as reading
 from roundsman.sources import log_scan as scan
 from roundsman.sources.log_files import LogFile
@@ -21,14 +23,20 @@ ALWAYS = Window(START - 1, START + 10_000_000)
 BUDGET = 200_000
 
 
-def written(path: Path, rare: int = 1000, lines: int = 100_000) -> Path:
-    """A log in time order, one line in `rare` an error that holds the needle."""
-    text = [
+@cache
+def log(rare: int, lines: int) -> list[str]:
+    """Lines in time order, one in `rare` an error that holds the needle."""
+    return [
         f"{iso(START + n)} "
         + ("ERROR a needle in it" if n % rare == 0 else f"INFO request {n} was served, {n % 7}")
         + "\n"
         for n in range(lines)
     ]
+
+
+def written(path: Path, rare: int = 1000, lines: int = 100_000) -> Path:
+    """Such a log as a file, plain or of three gzip members."""
+    text = log(rare, lines)
     if path.suffix != ".gz":
         path.write_text("".join(text))
         return path
@@ -97,14 +105,17 @@ def test_a_service_named_in_the_lines_is_searched_for_as_a_text_is(tmp_path: Pat
     assert [line.text for line in found] == [f"request {n}" for n in range(0, 100_000, 5000)]
 
 
-def test_files_of_one_folder_share_what_a_question_may_parse(tmp_path: Path) -> None:
+def test_files_of_one_folder_share_what_a_question_may_parse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_module, "_LEAST", 100_000)
     (tmp_path / "logs").mkdir()
     for name in "abcd":
-        written(tmp_path / "logs" / f"{name}.log", lines=120_000)
-    folder = IncidentFolder(tmp_path, log_budget=6_000_000)
-    assert sum(1 for _ in folder.lines(ALWAYS)) < 480_000
+        written(tmp_path / "logs" / f"{name}.log", lines=20_000)
+    folder = IncidentFolder(tmp_path, log_budget=1_000_000)
+    assert sum(1 for _ in folder.lines(ALWAYS)) < 60_000
     assert {one.what for one in folder.unseen} == {"a.log", "b.log", "c.log", "d.log"}
-    assert sum(1 for _ in folder.lines(ALWAYS, text="needle")) == 480
+    assert sum(1 for _ in folder.lines(ALWAYS, text="needle")) == 80
 
 
 def test_over_the_search_budget_the_bytes_not_looked_at_are_counted(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ CELLS = st.sampled_from(["1", "2.5", "-3", "NaN", "inf", "", "x", "1e3"])
 ROWS = st.lists(st.tuples(TIMES, st.sampled_from(["a", "b", ""]), CELLS, CELLS), max_size=12)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(ROWS)
 def test_streaming_and_loading_a_long_file_agree(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str, str]]
@@ -56,7 +56,7 @@ def test_streaming_and_loading_a_long_file_agree(
     assert loaded == through
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(ROWS)
 def test_streaming_and_loading_a_wide_file_agree(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str, str]]
