@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from google.adk.models.llm_request import LlmRequest
+from google.genai import types
 
 from roundsman.investigate.analyst import plan
 from roundsman.investigate.analyst_facts import collect, suspects
+from roundsman.investigate.analyst_model import _read
+from roundsman.investigate.run import investigate
+from roundsman.ledger import Store
+from roundsman.policy import load_policy
 
 
 def moved(service: str, at: str) -> dict[str, Any]:
@@ -57,3 +65,33 @@ def test_the_analyst_asks_for_traces_only_where_there_are_some() -> None:
     assert "query_traces" not in asked("Why?\nTelemetry: metrics, logs.\nround 1: look at traces")
     assert "query_traces" in asked("Why?\nTelemetry: metrics, call graph.\n")
     assert "query_traces" in asked("Why?\nTelemetry: logs, traces.\n")
+
+
+def test_results_without_call_ids_keep_their_tools_and_arguments() -> None:
+    def call(name: str, **args: Any) -> types.Part:
+        return types.Part(function_call=types.FunctionCall(name=name, args=args))
+
+    def answer(name: str, n: int) -> types.Part:
+        response = types.FunctionResponse(name=name, response={"n": n})
+        return types.Part(function_response=response)
+
+    asked = [call("query_logs", text="a"), call("list_deploys"), call("query_logs", text="b")]
+    given = [answer("query_logs", 1), answer("list_deploys", 2), answer("query_logs", 3)]
+    request = LlmRequest(
+        contents=[types.Content(role="model", parts=asked), types.Content(role="user", parts=given)]
+    )
+    assert _read(request)[1] == [
+        ("query_logs", {"text": "a"}, {"n": 1}),
+        ("list_deploys", {}, {"n": 2}),
+        ("query_logs", {"text": "b"}, {"n": 3}),
+    ]
+
+
+def test_a_quiet_folder_is_an_answer_in_one_round(tmp_path: Path) -> None:
+    lines = "".join(f"2026-01-31T10:{n:02d}:00Z INFO hello {n}\n" for n in range(10, 60))
+    (tmp_path / "logs.log").write_text(lines)
+    store = Store(tmp_path / "runs.sqlite")
+    report, _ = investigate(tmp_path, load_policy("default"), store=store)
+    assert (report["rounds"], report["stop"]["reason"]) == (1, "done")
+    assert [f["grounded"] for f in report["findings"]] == [True]
+    assert report["cause"]["abstained"]

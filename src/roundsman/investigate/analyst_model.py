@@ -43,16 +43,20 @@ class AnalystModel(BaseLlm):
 
 def _read(request: LlmRequest) -> tuple[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
     """The prompt, and (tool, args, result) of everything asked in this round."""
-    texts, calls, exchanges = [], dict[str, tuple[str, dict[str, Any]]](), []
+    texts, exchanges = [], []
+    calls: list[types.FunctionCall] = []
     for content in request.contents:
         for part in content.parts or []:
             if part.text and content.role == "user":
                 texts.append(part.text)
             if part.function_call is not None:
-                asked = part.function_call
-                calls[asked.id or ""] = (asked.name or "", dict(asked.args or {}))
+                calls.append(part.function_call)
             if part.function_response is not None:
                 answer = part.function_response
-                name, args = calls.get(answer.id or "", (answer.name or "", {}))
-                exchanges.append((name, args, dict(answer.response or {})))
+                # the engine takes its own ids off before a model is asked: then the order tells
+                asked = next((c for c in calls if (c.id, c.name) == (answer.id, answer.name)), None)
+                if asked is not None:
+                    calls.remove(asked)
+                args = dict(asked.args or {}) if asked else {}
+                exchanges.append((answer.name or "", args, dict(answer.response or {})))
     return "\n".join(texts), exchanges
