@@ -200,7 +200,7 @@ def _ruled_out(facts: Facts, best: Suspect | None) -> list[dict[str, Any]]:
 def _along_the_calls(facts: Facts) -> list[dict[str, Any]]:
     """Where failures of requests began, and who only passed them on."""
     out = []
-    for one in facts.origins[:_MOST_ORIGINS]:
+    for one in facts.along.origins[:_MOST_ORIGINS]:
         row = one.row
         message = f': "{row.get("message")}"' if row.get("message") else ""
         text = f"{row.get('errors')} failed requests began in {one.service} from {row.get('first')}"
@@ -208,10 +208,10 @@ def _along_the_calls(facts: Facts) -> list[dict[str, Any]]:
             text = f"1 failed request began in {one.service} at {row.get('first')}"
         more = {"service": one.service, "kind": "trace", "since": str(row.get("first"))}
         out.append(_finding("symptom", text + message, [one.evidence], **more))
-    if facts.victims and facts.origins:
-        names = ", ".join(list(facts.victims)[:_MOST_ORIGINS])
+    if facts.along.victims and facts.along.origins:
+        names = ", ".join(list(facts.along.victims)[:_MOST_ORIGINS])
         text = f"{names} only passed on failures of services behind them"
-        out.append(_finding("symptom", text, list(facts.victims.values()), kind="trace"))
+        out.append(_finding("symptom", text, list(facts.along.victims.values()), kind="trace"))
     return out
 
 

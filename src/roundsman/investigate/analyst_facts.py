@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from roundsman.analysis import deepest, shared_words, words
+from roundsman.analysis import shared_words, words
+from roundsman.investigate.call_facts import CallFacts
 from roundsman.sources.times import parse_time
 
 #: a change may be written down this long after its first effect (clocks, sampling), in seconds
@@ -22,8 +23,6 @@ _LEAD = 900.0
 _SAME_MOMENT = 60.0
 #: overlapping questions see one movement this far apart at most, in seconds
 _SAME_MOVEMENT = 600.0
-#: what standing where failures began, or only in their way, is worth to a suspect
-_BEGAN, _DEEPEST = 1.5, 1.0
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,6 @@ class Changed:
         return found if isinstance(found, Mapping) else {}
 
 
-@dataclass(frozen=True)
-class Origin:
-    """A service in which failures of requests began, as query_traces returned it."""
-
-    evidence: str
-    service: str
-    row: Mapping[str, Any]
-
-
 @dataclass
 class Facts:
     """Everything that moved or was changed, by kind.
@@ -87,9 +77,7 @@ class Facts:
     transients: list[Moved] = field(default_factory=list)
     logs: list[Moved] = field(default_factory=list)
     changes: list[Changed] = field(default_factory=list)
-    origins: list[Origin] = field(default_factory=list)
-    victims: dict[str, str] = field(default_factory=dict)
-    calls: set[tuple[str, str]] = field(default_factory=set)
+    along: CallFacts = field(default_factory=CallFacts)
     failed: list[str] = field(default_factory=list)
     looked: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -116,24 +104,6 @@ class Facts:
             return []
         found = [m for m in [*self.metrics, *self.bad_logs] if m.at >= anchor - _LEAD]
         return sorted(found, key=lambda moved: (moved.at, moved.log))
-
-    def place(self, service: str) -> float:
-        """What a service's place among the calls speaks for (above 0) or against it being a cause.
-
-        Spans decide where some failed; else the call graph, over the services that moved.
-        """
-        name = service.lower()
-        if self.origins:
-            if any(one.service.lower() == name for one in self.origins):
-                return _BEGAN
-            return -_BEGAN if name in {one.lower() for one in self.victims} else 0.0
-        moved = {one.service.lower() for one in self.symptoms() if one.service}
-        calls = {(a.lower(), b.lower()) for a, b in self.calls}
-        known = moved & {one for pair in calls for one in pair}
-        if name not in known or len(known) < 2:
-            return 0.0
-        deep = deepest(known, calls)
-        return 0.0 if deep == known else _DEEPEST if name in deep else -_DEEPEST
 
     def onset(self) -> float | None:
         """The first moment of what moved together."""
@@ -222,7 +192,7 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
             if key not in seen:
                 seen.add(key)
                 facts.changes.append(Changed(evidence, at, row))
-        _add_calls(facts, evidence, result)
+        facts.along.add(evidence, result)
     facts.changes.sort(key=lambda change: change.at)
     for one in (one for same in moved.values() for one in same):
         if one.log:
@@ -236,19 +206,6 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
         else:
             facts.metrics.append(one)
     return facts
-
-
-def _add_calls(facts: Facts, evidence: str, result: Mapping[str, Any]) -> None:
-    known = {one.service for one in facts.origins}
-    for row in result.get("origins") or []:
-        service = str(row.get("service") or "") if isinstance(row, Mapping) else ""
-        if service and service not in known:
-            facts.origins.append(Origin(evidence, service, row))
-    for name in result.get("victims") or []:
-        facts.victims.setdefault(str(name), evidence)
-    for pair in result.get("graph") or []:
-        if isinstance(pair, list) and len(pair) == 2:
-            facts.calls.add((str(pair[0]), str(pair[1])))
 
 
 @dataclass(frozen=True)
@@ -292,7 +249,7 @@ def suspects(facts: Facts) -> list[Suspect]:
         told = sorted({word for found in related.values() for word in found})
         text = _telling(f"{change.row.get('text') or ''} {change.row.get('name')}", names, own)
         service = change.service.lower()
-        place = facts.place(service)
+        place = facts.along.place(service, services)
         same = bool(service) and (service in services or service in said or place > 0)
         if not (same or told or len(text) > 1):
             continue
