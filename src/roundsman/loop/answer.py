@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from roundsman.loop.printed_calls import PrintedCall, as_call, python_call
@@ -23,6 +24,7 @@ STATEMENT = (
 _EVIDENCE = ("evidence", "evidence_ids", "evidence_id")
 #: members that say something about a finding, not what was found
 _ABOUT = frozenset((*_EVIDENCE, "id", "role", "confidence", "severity", "done"))
+_OWN_FORM = ("statement", "evidence")
 _DEEPEST_EXTRA = 16
 _ID = re.compile(r"[A-Za-z]{1,12}[-_]?\d{1,9}")
 _PLACEHOLDER = re.compile(r"\s*(?:\.{3,}|…)?\s*")
@@ -74,14 +76,13 @@ def read_answer(raw: Any, tools: Sequence[str] = ()) -> Answer:
     value = reading.value
     if value is None:
         return Answer(readable=False, lost="nothing", calls=reading.calls)
-    named = {key.strip().casefold(): key for key in reversed(value)}
-    if not named.keys() & {"findings", "done"}:
+    if not value.keys() & {"findings", "done"}:
         return Answer(readable=isinstance(raw, Mapping) and not reading.calls, calls=reading.calls)
-    found = value.get(named.get("findings", "findings"))
-    cut = reading.open_at[:1] == (named.get("findings"),)
+    found = value.get("findings")
+    cut = reading.open_at[:1] == ("findings",)
     claims, calls = _claims([] if cut and isinstance(found, Mapping) else found, not reading.lost)
-    done = _true(value.get(named.get("done", "done")))
-    usable = bool(claims or calls or done) or reading.lost not in ("truncated", "broken")
+    done = _true(value.get("done"))
+    usable = bool(claims or calls or done) or not reading.lost
     return Answer(claims, done, usable, reading.lost, reading.slips, (*reading.calls, *calls))
 
 
@@ -134,7 +135,7 @@ def _claim(item: Any, whole: bool) -> tuple[Claim | None, PrintedCall | None]:
         return None, None
     cited = tuple(one for name in _EVIDENCE for one in _cited(item.get(name)))
     rest = {k: v for k, v in item.items() if k != key and k not in _EVIDENCE}
-    return Claim(statement, tuple(dict.fromkeys(cited)), clean(rest, _DEEPEST_EXTRA)[0]), None
+    return Claim(statement, cited, clean(rest, _DEEPEST_EXTRA)[0]), None
 
 
 def _statement(item: Mapping[str, Any]) -> str | None:
@@ -147,8 +148,9 @@ def _told(item: Mapping[str, Any]) -> str:
 
     Only when nothing of the answer was lost: what is left of a damaged finding is no finding.
     """
-    if any(key in item for key in STATEMENT):
-        return ""
+    own = (*STATEMENT, *_EVIDENCE, "role")
+    if any(key in own or get_close_matches(key, _OWN_FORM, 1, 0.75) for key in list(item)[:20]):
+        return ""  # our own form, with a statement that cannot be read
     told = {
         key: value
         for key, value in item.items()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,30 +64,27 @@ def as_call(value: Any) -> PrintedCall | None:
     return PrintedCall(name, {str(key): item for key, item in args.items()})
 
 
-def calls_in_text(text: str, tools: Sequence[str] = ()) -> Iterator[PrintedCall]:
-    """Calls printed in other forms than an object: code blocks, tags, `Action:` lines.
+def calls_in_text(text: str, tools: Sequence[str] = ()) -> list[PrintedCall]:
+    """Calls printed in other forms than an object: tags, `Action:` lines, code blocks.
 
     `name(arg=...)` elsewhere in the text is a call only when `name` is one of `tools`, or when the
-    whole text is nothing else.
+    whole text is nothing else. The first form that gives any is taken.
     """
-    for match in _TAGGED.finditer(text):
-        yield PrintedCall(match[1], _mapping(match[2] or "") or {})
-    for match in _REACT.finditer(text):
-        yield PrintedCall(match[1], _mapping(match[2] or "") or {})
-    for match in _CODE.finditer(text):
-        for line in (match[1] or match[2] or "").splitlines():
-            call = python_call(line)
-            if call is not None:
-                yield call
-    whole = python_call(text)
-    if whole is not None:
-        yield whole
-    elif tools:
+    named = [*_TAGGED.finditer(text)] or [*_REACT.finditer(text)]
+    if named:
+        return [PrintedCall(match[1], _mapping(match[2] or "") or {}) for match in named]
+    blocks = [match[1] or match[2] or "" for match in _CODE.finditer(text)]
+    lines = [line for block in blocks for line in block.splitlines()]
+    forms: list[list[str]] = [lines, [text]]
+    if tools:
         names = "|".join(map(re.escape, sorted(tools, key=len, reverse=True)))
-        for match in re.finditer(rf"(?<![\w.])(?:{names})\([^()\n]{{0,1000}}\)", text):
-            call = python_call(match[0])
-            if call is not None:
-                yield call
+        pattern = rf"(?<![\w.])(?:{names})\([^()\n]{{0,1000}}\)"
+        forms.append(re.findall(pattern, text))
+    for form in forms:
+        calls = [call for line in form if (call := python_call(line)) is not None]
+        if calls:
+            return calls
+    return []
 
 
 def python_call(line: str) -> PrintedCall | None:

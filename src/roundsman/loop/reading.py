@@ -1,30 +1,21 @@
 """The object a model meant, out of everything it wrote around it.
 
 `read_object` looks at every object in a text outside its thinking, and takes the last complete one
-that has the wanted keys; only when there is none, one that was cut. Strict JSON is tried first at
-every place, then `roundsman.loop.tolerant`. The work is bounded by a multiple of the text's length.
+that has the wanted keys; only when there is none, one that was cut.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from roundsman.loop.printed_calls import PrintedCall, as_call, calls_in_text
+from roundsman.loop.scan import values
 from roundsman.loop.tokens import unescape
-from roundsman.loop.tolerant import DEEPEST, Parsed, parse_at
+from roundsman.loop.tolerant import DEEPEST, Parsed
 
-#: characters looked at, in all attempts together, as a multiple of the text's length
-_WORK = 12
-_THINK = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis"
-_CALL = "tool_call|function_call|tool_calls"
-_TAGS = re.compile(
-    rf"[<◁](?P<open>(?i:{_THINK}|{_CALL}))[>▷]|[<◁]/(?P<close>(?i:{_THINK}|{_CALL}))[>▷]"
-    r"|\[(?P<opened>THINK)\]|\[/(?P<closed>THINK)\]|<\|channel\|>(?P<channel>\w+)"
-)
 _WRAPPERS = frozenset(
     [
         "answer",
@@ -106,7 +97,7 @@ def read_object(raw: Any, keys: Sequence[str] = (), tools: Sequence[str] = ()) -
         return Reading(None, "nothing")
     found = _search(text, keys)
     best = _choose(found.objects, keys)
-    if best is None and '{\\"' in text:
+    if best is None and _ENCODED.search(text):
         best = _choose(_search(unescape(text), keys).objects, keys)
     if best is None and _SMART_QUOTES.search(text):
         best = _choose(_search(text.translate(_SMART), keys).objects, keys)
@@ -115,10 +106,13 @@ def read_object(raw: Any, keys: Sequence[str] = (), tools: Sequence[str] = ()) -
         return Reading(None, "nothing", calls=calls)
     parsed = best.parsed
     value, whole = clean(best.value)
+    open_at = tuple(map(_whole, parsed.open_at))
     lost = parsed.lost or ("" if whole else "values")
-    return Reading(value, lost, tuple(sorted(parsed.slips)), parsed.open_at, calls)
+    return Reading(value, lost, tuple(sorted(parsed.slips)), open_at, calls)
 
 
+#: an object inside a JSON string
+_ENCODED = re.compile(r'\{(?:\s|\\[nrt])*+\\"')
 _SMART_QUOTES = re.compile("[“”„‟‘’]")
 
 
@@ -176,7 +170,7 @@ def _scalar(value: Any) -> Any:
 
 def _from_parsed(raw: Mapping[Any, Any] | list[Any], keys: Sequence[str]) -> Reading:
     rows = [raw] if isinstance(raw, Mapping) else [row for row in raw if isinstance(row, Mapping)]
-    objects = [_Candidate(dict(row), Parsed(dict(row), 0)) for row in rows]
+    objects = [_Candidate(_named(dict(row), keys), Parsed(None, 0)) for row in rows]
     best = _choose([inner for one in objects for inner in _unwrapped(one, keys)], keys)
     if best is None and isinstance(raw, Mapping):
         best = objects[0]
@@ -189,28 +183,51 @@ def _from_parsed(raw: Mapping[Any, Any] | list[Any], keys: Sequence[str]) -> Rea
 
 def _search(text: str, keys: Sequence[str]) -> _Found:
     """Every top-level object of a text, in order, with those in thinking marked."""
-    found = _Found()
-    for parsed, thought, called in _values(text, keys):
+    found, thoughts = _Found(), 0
+    for parsed, thought, called in values(text, bool(keys)):
         if thought is None:  # everything until here was thinking
-            for one in found.objects:
+            drafts = [one for one in found.objects[thoughts:] if _alone(text, one.parsed)]
+            for one in drafts:
                 one.thought = True
+            found.objects[thoughts:] = drafts
+            thoughts = len(found.objects)
             found.calls.clear()
             continue
         rows = parsed.value if isinstance(parsed.value, list) else [parsed.value]
         for row in rows:
             if not isinstance(row, dict):
                 continue
-            call = None if any(key in row for key in keys) else as_call(row)
+            call = None if _has(_named(row, keys), keys) else as_call(row)
             if call is not None and not thought:
                 found.calls.append(call)
             elif called or (call is not None and keys):
                 continue
-            candidate = _Candidate(row, parsed, thought)
+            if thought and not _alone(text, parsed):
+                continue
+            candidate = _Candidate(_named(row, keys), parsed, thought)
             if row is parsed.value:
                 found.objects += _unwrapped(candidate, keys)
             elif keys:  # an item of a list is the answer only when it looks like one
                 found.objects.append(candidate)
     return found
+
+
+def _alone(text: str, parsed: Parsed) -> bool:
+    """Whether a draft in thinking that has no end, or no beginning, may be the answer.
+
+    Only when nothing follows it, or it is all there is: else it is a draft, and no answer was given.
+    """
+    tail = text[parsed.end : parsed.end + 200].strip(" \r\n\t`")
+    return not tail or not (text[: parsed.start].strip() if parsed.start < 200 else True)
+
+
+def _named(row: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """The object with wanted names that differ in case or blanks only under the wanted name."""
+    if all(key in row for key in keys):
+        return row
+    plain = {str(key).strip().casefold(): key for key in row}
+    other = {plain[key]: key for key in keys if key not in row and key in plain}
+    return {other.get(key, key): value for key, value in row.items()} if other else row
 
 
 def _unwrapped(candidate: _Candidate, keys: Sequence[str]) -> Iterator[_Candidate]:
@@ -224,84 +241,6 @@ def _unwrapped(candidate: _Candidate, keys: Sequence[str]) -> Iterator[_Candidat
             yield _Candidate(inner, shifted, candidate.thought)
             return
     yield candidate
-
-
-_NOTHING = Parsed(None, 0)
-_STARTS = re.compile(r"[{\[<◁]")
-_PLAIN = re.compile(r'\{\s*["}]|\[\s*["{\[\]\dtfn-]')
-#: an error of the strict reader costs time in proportion to its place, so they are few
-_STRICT_TRIES = 40
-
-
-def _values(text: str, keys: Sequence[str]) -> Iterator[tuple[Parsed, bool | None, bool]]:
-    """(value, whether it is thinking, whether it stands in a tool call) for each value in the text.
-
-    A lone closing tag gives a value of nothing with None: what came before it was thinking.
-    """
-    at, thinking, called, left = 0, False, False, _WORK * len(text) + 1000
-    strict, endless = _STRICT_TRIES, set[str]()
-    while (start := _STARTS.search(text, at)) is not None:
-        at = start.start()
-        if (tag := _TAGS.match(text, at)) is not None:
-            thinking, called, lone = _state(tag, thinking, called)
-            if lone:
-                yield _NOTHING, None, False
-            at = tag.end()
-            name = (tag["open"] or tag["opened"] or "").casefold()
-            if thinking and name and name not in endless:
-                close = re.compile(rf"[<\[◁]/{name}[>\]▷]", re.IGNORECASE).search(text, at)
-                if close is None:
-                    endless.add(name)
-                else:
-                    thinking, at = False, close.end()
-            continue
-        if text[at] in "<◁":
-            at += 1
-            continue
-        parsed, spent = _at(text, at, strict > 0)
-        if parsed and not keys and (parsed.slips or parsed.lost) and _in_code(text, at):
-            parsed = None
-        left -= spent
-        strict -= parsed is None or bool(parsed.slips or parsed.lost)
-        if parsed is None or (parsed.lost and not parsed.value):
-            at += 1 if left > 0 else max(1, spent)
-            continue
-        yield parsed, thinking, called
-        at = max(parsed.end, at + 1)
-
-
-def _in_code(text: str, at: int) -> bool:
-    """Whether a value is assigned or passed: code, not an answer, unless it is JSON as it stands."""
-    return text[max(0, at - 20) : at].rstrip()[-1:] in ("=", "(")
-
-
-def _state(tag: re.Match[str], thinking: bool, called: bool) -> tuple[bool, bool, bool]:
-    """(thinking, in a tool call, everything before was thinking) after a tag."""
-    if tag["channel"]:
-        return tag["channel"].casefold() in ("analysis", "commentary"), False, False
-    opened = tag["open"] or tag["opened"]
-    if "call" in (opened or tag["close"] or "").casefold():
-        return thinking, opened is not None, False
-    return (True, called, False) if opened else (False, called, True)
-
-
-_STRICT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
-
-
-def _at(text: str, at: int, strict: bool) -> tuple[Parsed | None, int]:
-    """The value at a place and the number of characters it took to see."""
-    spent = 0
-    if strict and _PLAIN.match(text, at):
-        try:
-            value, end = _STRICT.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            spent = max(0, error.pos - at)
-        except (ValueError, RecursionError):
-            pass  # a number with thousands of digits, or too deep
-        else:
-            return Parsed(value, end), end - at
-    parsed = parse_at(text, at)
-    return parsed, spent + (1 if parsed is None else parsed.end - at)
 
 
 def _has(value: Mapping[str, Any], keys: Sequence[str]) -> bool:

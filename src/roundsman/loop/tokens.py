@@ -27,15 +27,20 @@ _STRING = {
 }
 #: the next member's name, whole or cut by the end of the text
 _KEY_AHEAD = re.compile(
-    rf"[{QUOTES}][^{QUOTES}\n\\]{{0,200}}(?:[{QUOTES}]\s{{0,40}}(?::|\Z)|\Z)"
-    r"|[^\W\d]\w{0,80}\s{0,40}(?::|\Z)"
+    "|".join(
+        rf"[{opener}](?:[^\\\n{closers}]|\\.){{0,200}}+(?:[{closers}]\s{{0,40}}(?::|\Z)|\Z)"
+        for opener, closers in _CLOSERS.items()
+    )
+    + r"|[^\W\d]\w{0,80}\s{0,40}(?::|\Z)"
 )
 _IDENTIFIER = re.compile(r"[^\W\d][\w$.-]*+|\d{1,18}(?![\w.])")
 _WORD = re.compile(rf"[^,\n\[\](){{}}{QUOTES}]{{1,120}}")
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d{1,9})?")
 _STRICT = re.compile(r"-?(?:0|[1-9]\d*+)(\.\d++)?([eE][-+]?\d++)?")
 _GROUPS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?![\d,])")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|.)", re.DOTALL
+)
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 _PLAIN = set("\\/\"'“”„‟‘’‚‛`")
 _LITERALS: Final[dict[str, Any]] = {
@@ -48,7 +53,8 @@ _VALUE_AHEAD = re.compile(
 )
 #: what ends an answer in the middle of an object: a fence, a control token, a closing tag
 END_MARK = re.compile(r"```|<\|?/?\w|</|\[/")
-_LONGEST_NUMBER = 4000
+#: digits of a number that is still a number; Python's own text limit is 4,300
+LONGEST_NUMBER = 4000
 
 
 class Missing:
@@ -209,7 +215,7 @@ def read_word(text: str, at: int) -> Token | None:
 
 def _number(word: str) -> Any:
     """The number written; text when it has more digits than a number can hold."""
-    if len(word) > _LONGEST_NUMBER:
+    if len(word) > LONGEST_NUMBER:
         return word
     if re.fullmatch(r"-?\d+", word):
         return int(word)

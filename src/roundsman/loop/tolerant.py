@@ -10,7 +10,7 @@ No recursion, so depth costs no stack; no place is read twice but for a bounded 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from roundsman.loop.tokens import (
@@ -42,6 +42,7 @@ class Parsed:
         lost: what could not be read, empty when nothing was: `truncated` (the text ended),
             `broken` (it stopped making sense), `values` (single values were left out).
         open_at: names of the members that were open where it was cut.
+        start: the place it starts at.
     """
 
     value: Any
@@ -49,6 +50,7 @@ class Parsed:
     slips: frozenset[str] = frozenset()
     lost: str = ""
     open_at: tuple[str, ...] = ()
+    start: int = 0
 
 
 @dataclass(slots=True)
@@ -90,6 +92,8 @@ class _Reader:
 
     def _step(self, mark: str) -> bool:
         """Read one token that closes nothing; False when none fits."""
+        if mark in "`<" and END_MARK.match(self.text, self.at):
+            return False
         if mark == ",":
             if self.expect != "comma":
                 self.slips.add("commas")
@@ -214,4 +218,5 @@ def parse_at(text: str, at: int) -> Parsed | None:
     """The object or list that starts at `at`, which must be `{` or `[`; None when there is none."""
     if text[at : at + 1] not in ("{", "["):
         return None
-    return _Reader(text, at).run()
+    parsed = _Reader(text, at).run()
+    return None if parsed is None else replace(parsed, start=at)
