@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roundsman.loop.printed_calls import PrintedCall, as_call, calls_in_text
-from roundsman.loop.scan import values
+from roundsman.loop.scan import TAGS, values
 from roundsman.loop.tokens import unescape
 from roundsman.loop.tolerant import DEEPEST, Parsed
 
@@ -32,6 +32,7 @@ _WRAPPERS = frozenset(
     ]
 )
 _SMART = str.maketrans("“”„‟‘’", '""""\'\'')
+_BLANKS = " \r\n\t`"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -217,8 +218,10 @@ def _alone(text: str, parsed: Parsed) -> bool:
 
     Only when nothing follows it, or it is all there is: else it is a draft, and no answer was given.
     """
-    tail = text[parsed.end : parsed.end + 200].strip(" \r\n\t`")
-    return not tail or not (text[: parsed.start].strip() if parsed.start < 200 else True)
+    tail = text[parsed.end : parsed.end + 200].strip(_BLANKS)
+    if tail and parsed.start < 200 and not text[: parsed.start].strip(_BLANKS):
+        tail = TAGS.sub("", tail).strip(_BLANKS)
+    return not tail
 
 
 def _named(row: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from roundsman.loop.tolerant import Parsed, parse_at
 _WORK = 4
 _THINK = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis"
 _CALL = "tool_call|function_call|tool_calls"
-_TAGS = re.compile(
+TAGS = re.compile(
     rf"[<◁](?P<open>(?i:{_THINK}|{_CALL}))[>▷]|[<◁]/(?P<close>(?i:{_THINK}|{_CALL}))[>▷]"
     r"|\[(?P<opened>THINK)\]|\[/(?P<closed>THINK)\]|<\|channel\|>(?P<channel>\w+)"
 )
@@ -37,15 +37,16 @@ def values(text: str, code: bool) -> Iterator[tuple[Parsed, bool | None, bool]]:
     `code`: whether to tell values that are assigned or passed in code and are not strict JSON.
     A lone closing tag gives a value of nothing with None: what came before it was thinking.
     """
-    at, thinking, called, left = 0, False, False, _WORK * len(text) + 1000
+    at, thinking, called, left = 0, False, -1, _WORK * len(text) + 1000
     strict, endless = _STRICT_TRIES, set[str]()
     while (start := _STARTS.search(text, at)) is not None:
         at = start.start()
-        if (tag := _TAGS.match(text, at)) is not None:
-            thinking, called, lone = _state(tag, thinking, called)
+        if (tag := TAGS.match(text, at)) is not None:
+            thinking, lone = _state(tag, thinking)
             if lone:
                 yield _NOTHING, None, False
             at = tag.end()
+            called = at if "call" in (tag["open"] or "").casefold() else -1
             name = (tag["open"] or tag["opened"] or "").casefold()
             if thinking and name and name not in endless:
                 close = re.compile(rf"[<\[◁]/{name}[>\]▷]", re.IGNORECASE).search(text, at)
@@ -65,7 +66,8 @@ def values(text: str, code: bool) -> Iterator[tuple[Parsed, bool | None, bool]]:
             at += 1 if left > 0 and far < _DEEP else max(1, far)
             continue
         if code or not (parsed.slips or parsed.lost) or not _in_code(text, at):
-            yield parsed, thinking, called
+            yield parsed, thinking, called >= 0 and not text[called:at].strip()
+        called = -1
         at = max(parsed.end, at + 1)
 
 
@@ -74,14 +76,14 @@ def _in_code(text: str, at: int) -> bool:
     return text[max(0, at - 20) : at].rstrip()[-1:] in ("=", "(")
 
 
-def _state(tag: re.Match[str], thinking: bool, called: bool) -> tuple[bool, bool, bool]:
-    """(thinking, in a tool call, everything before was thinking) after a tag."""
+def _state(tag: re.Match[str], thinking: bool) -> tuple[bool, bool]:
+    """(thinking, everything before was thinking) after a tag."""
     if tag["channel"]:
-        return tag["channel"].casefold() in ("analysis", "commentary"), False, False
+        return tag["channel"].casefold() in ("analysis", "commentary"), False
     opened = tag["open"] or tag["opened"]
     if "call" in (opened or tag["close"] or "").casefold():
-        return thinking, opened is not None, False
-    return (True, called, False) if opened else (False, called, True)
+        return thinking, False
+    return (True, False) if opened else (False, True)
 
 
 _STRICT = json.JSONDecoder(
