@@ -135,6 +135,15 @@ def test_what_has_two_readings_is_not_read(text: str) -> None:
     assert reading.lost
 
 
+def test_a_part_of_a_broken_object_is_not_taken_for_the_whole() -> None:
+    text = '{"a": "5" disk is full", "b": {"c": 1}, "d": [{"e": 2}]}'
+    assert read_object(text).value is None
+    assert read_object('{"x": 1, ' + text[1:]).value == {"x": 1}
+    cut = read_object(text.replace('"c"', '"done"'), ("findings", "done"))
+    assert cut.value is None
+    assert read_object(text + '\nSo: {"f": 3}').value == {"f": 3}
+
+
 def test_code_is_no_answer() -> None:
     assert read_object("```python\nrows = [{'a': 1}]\nplaces = {'b': (1, 2)}\n```").value is None
     assert read_object("print(f'{n:.2f} of {total}')").value is None

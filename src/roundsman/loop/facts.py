@@ -209,7 +209,7 @@ def numbers_of(text: str) -> tuple[Number, ...]:
     for match in _NUMBER.finditer(text):
         digits = re.sub(r"[^\d]", "", match["body"]) + (match["rest"] or "")
         power = match["power"] or ""
-        if len(digits) > 300:
+        if len(digits) > 300 or abs(int(power[1:] or 0)) > 300:
             continue
         value = float(digits + power)
         if value == float("inf"):

@@ -185,7 +185,7 @@ def _from_parsed(raw: Mapping[Any, Any] | list[Any], keys: Sequence[str]) -> Rea
 def _search(text: str, keys: Sequence[str]) -> _Found:
     """Every top-level object of a text, in order, with those in thinking marked."""
     found, thoughts = _Found(), 0
-    for parsed, thought, called in values(text, bool(keys)):
+    for parsed, thought, called in values(text, keys):
         if thought is None:  # everything until here was thinking
             drafts = [one for one in found.objects[thoughts:] if _alone(text, one.parsed)]
             for one in drafts:

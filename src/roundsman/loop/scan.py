@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from roundsman.loop.tokens import LONGEST_NUMBER, QUOTES
 from roundsman.loop.tolerant import Parsed, parse_at
@@ -27,18 +27,21 @@ _STARTS = re.compile(rf"\{{(?=[\s\x00-\x1f\u200b-\u200f\ufeff]*+[{QUOTES}\w}}/#,
 _PLAIN = re.compile(r'\{\s*["}]|\[\s*["{\[\]\dtfn-]')
 #: what is this long and holds nothing is brackets in brackets, not prose around an object
 _DEEP = 400
+#: what stands before a value that is a member or an item
+_INSIDE = re.compile(r"""(?:["'“”‘’]\s*:|["'“”‘’}\]\d]\s*,|\[)\s*\Z""")
 #: an error of the strict reader costs time in proportion to its place, so they are few
 _STRICT_TRIES = 40
 
 
-def values(text: str, code: bool) -> Iterator[tuple[Parsed, bool | None, bool]]:
+def values(text: str, keys: Sequence[str]) -> Iterator[tuple[Parsed, bool | None, bool]]:
     """(value, whether it is thinking, whether it stands in a tool call) for each value in the text.
 
-    `code`: whether to tell values that are assigned or passed in code and are not strict JSON.
+    Without keys, a value that is assigned or passed in code and is no strict JSON is left out, and so is
+    what stands inside an object that broke before it; with keys, only if it lacks the first.
     A lone closing tag gives a value of nothing with None: what came before it was thinking.
     """
     at, thinking, called, left = 0, False, -1, _WORK * len(text) + 1000
-    strict, endless = _STRICT_TRIES, set[str]()
+    strict, endless, broken = _STRICT_TRIES, set[str](), False
     while (start := _STARTS.search(text, at)) is not None:
         at = start.start()
         if (tag := TAGS.match(text, at)) is not None:
@@ -61,14 +64,22 @@ def values(text: str, code: bool) -> Iterator[tuple[Parsed, bool | None, bool]]:
         parsed, spent = _at(text, at, strict > 0)
         left -= spent
         strict -= parsed is None or bool(parsed.slips or parsed.lost)
+        inside = broken and _INSIDE.search(text, max(0, at - 40), at) is not None
+        broken = broken or (parsed is not None and bool(parsed.open_at))
         if parsed is None or (parsed.lost and not parsed.value):
             far = 1 if parsed is None else parsed.end - at
             at += 1 if left > 0 and far < _DEEP else max(1, far)
             continue
-        if code or not (parsed.slips or parsed.lost) or not _in_code(text, at):
+        if _counts(text, parsed, inside, keys):
             yield parsed, thinking, called >= 0 and not text[called:at].strip()
         called = -1
         at = max(parsed.end, at + 1)
+
+
+def _counts(text: str, parsed: Parsed, inside: bool, keys: Sequence[str]) -> bool:
+    if keys:
+        return not inside or (isinstance(parsed.value, dict) and keys[0] in parsed.value)
+    return not inside and not ((parsed.slips or parsed.lost) and _in_code(text, parsed.start))
 
 
 def _in_code(text: str, at: int) -> bool:
