@@ -7,46 +7,17 @@ it cites, something moved for good, and a change or an error in the logs came be
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roundsman.investigate.analyst import say_change, say_moved
 from roundsman.investigate.analyst_facts import CLOCK, LOOK_BACK, Facts, Suspect, collect, suspects
-from roundsman.sources.times import find_time, iso, parse_time
+from roundsman.loop.grounding import ungrounded
+from roundsman.sources.times import iso, parse_time
 
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
-_CLOCK_TIME = re.compile(r"(?<![\d:T])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
-_NAME = re.compile(r"[A-Za-z][\w]*(?:[-_./][\w]+)+|\bv\d[\w.]*|\b[A-Z][A-Z0-9_]{3,}\b")
 _MOST_ALTERNATIVES = 5
 #: score by which a change must lead the next, and seconds in which an effect is soon
 _LEAD, _SOON = 0.5, 300.0
-
-
-def ungrounded(statement: str, results: Sequence[str]) -> list[str]:
-    """Numbers, names and times of a statement that none of the given result texts holds."""
-    text = " ".join(results)
-    lower, rest, missing = text.lower(), statement, []
-    for match in _TIME.finditer(statement):
-        if match[0] not in text and match[0].rstrip("Z").replace(" ", "T") not in text:
-            found = find_time(match[0])
-            if found is None or iso(found[0]) not in text:
-                missing.append(match[0])
-    rest = _TIME.sub(" ", rest)
-    for match in _CLOCK_TIME.finditer(rest):
-        if match[0] not in text:
-            missing.append(match[0])
-    rest = _CLOCK_TIME.sub(" ", rest)
-    for match in _NAME.finditer(rest):
-        name = match[0].rstrip(".")
-        if name.lower() not in lower:
-            missing.append(name)
-    for match in _NUMBER.finditer(_NAME.sub(" ", rest)):
-        number = re.compile(rf"(?<![\d.]){re.escape(match[0])}(?!\d|\.\d)")
-        if not number.search(text):
-            missing.append(match[0])
-    return list(dict.fromkeys(missing))
 
 
 def _result(entry: Mapping[str, Any]) -> Any:

@@ -1,20 +1,34 @@
-"""Reading a round's answer: leniently, and never more than the model wrote.
+"""A round's answer: `{"findings": [...], "done": bool}` out of whatever the model wrote.
 
-The reference takes everything from the first `{` to the last `}`. That is tried last; before it,
-every complete object in the text is looked at and the last one that looks like an answer is taken.
-What cannot be read is an empty answer, marked unreadable.
+What is recovered and what is not is told in `docs/answers.md`. The rule behind it: a finding is kept
+only when it stands complete in the text; nothing is guessed, joined or made up.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
-_TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(\s*[}\]])')
+from roundsman.loop.printed_calls import PrintedCall, as_call, python_call
+from roundsman.loop.reading import clean, read_object
+
+#: names under which models give the statement of a finding, the most telling first
+STATEMENT = (
+    "statement", "finding", "claim", "text", "description", "message", "summary", "observation",
+    "fact", "issue", "event", "details", "detail", "content", "title",
+)  # fmt: skip
+_EVIDENCE = ("evidence", "evidence_ids", "evidence_id")
+#: members that say something about a finding, not what was found
+_ABOUT = frozenset((*_EVIDENCE, "id", "role", "confidence", "severity", "done"))
+_OWN_FORM = ("statement", "evidence")
+_DEEPEST_EXTRA = 16
+_ID = re.compile(r"[A-Za-z]{1,12}[-_]?\d{1,9}")
+_PLACEHOLDER = re.compile(r"\s*(?:\.{3,}|…)?\s*")
+_NUMBERED = re.compile(r"[A-Za-z]{0,12}[-_ ]?\d{1,6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,83 +43,144 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A round's answer; `readable` is False when nothing usable was found."""
+    """A round's answer.
+
+    Attributes:
+        claims: findings that stood complete in the text.
+        done: whether the model said it is done; only a written `true` is.
+        readable: False when nothing usable was found.
+        lost: what could not be read: empty, `truncated`, `broken`, `values` or `nothing`.
+        slips: kinds of slips that were forgiven.
+        calls: tool calls the model printed as text; never findings.
+    """
 
     claims: tuple[Claim, ...] = ()
     done: bool = False
     readable: bool = True
+    lost: str = field(default="", compare=False)
+    slips: tuple[str, ...] = field(default=(), compare=False)
+    calls: tuple[PrintedCall, ...] = field(default=(), compare=False)
 
 
-UNREADABLE = Answer(readable=False)
+UNREADABLE = Answer(readable=False, lost="nothing")
 
 
-def read_answer(raw: Any) -> Answer:
-    """The answer in `raw` (text, or a mapping when the engine parsed it already)."""
-    if raw is None:
-        return UNREADABLE
-    if isinstance(raw, dict):
-        return _from_mapping(raw)
-    text = str(raw)
-    candidates = [o for o in _objects(text) if isinstance(o, dict)]
-    for candidate in reversed(candidates):
-        if "findings" in candidate or "done" in candidate:
-            return _from_mapping(candidate)
-    whole = _first_to_last(text)
-    return _from_mapping(whole) if isinstance(whole, dict) else UNREADABLE
+def read_answer(raw: Any, tools: Sequence[str] = ()) -> Answer:
+    """The answer in `raw` (text, bytes, or a mapping when the engine parsed it already).
+
+    Args:
+        raw: whatever the model gave; nothing is raised, whatever it is.
+        tools: names of the tools on offer, to know printed calls by (see `read_object`).
+    """
+    reading = read_object(raw, ("findings", "done"), tools)
+    value = reading.value
+    if value is None:
+        return Answer(readable=False, lost="nothing", calls=reading.calls)
+    if not value.keys() & {"findings", "done"}:
+        return Answer(readable=isinstance(raw, Mapping) and not reading.calls, calls=reading.calls)
+    found = value.get("findings")
+    cut = reading.open_at[:1] == ("findings",)
+    claims, calls = _claims([] if cut and isinstance(found, Mapping) else found, not reading.lost)
+    done = _true(value.get("done"))
+    usable = bool(claims or calls or done) or not reading.lost
+    return Answer(claims, done, usable, reading.lost, reading.slips, (*reading.calls, *calls))
 
 
-def _objects(text: str) -> list[Any]:
-    """Every complete top-level JSON object in the text, in order."""
-    decoder, found, at = json.JSONDecoder(), [], 0
-    while (at := text.find("{", at)) >= 0:
+def _true(value: Any) -> bool:
+    return value is True or (isinstance(value, str) and value.strip().casefold() == "true")
+
+
+def _claims(found: Any, whole: bool) -> tuple[tuple[Claim, ...], tuple[PrintedCall, ...]]:
+    """Findings as a list, as one string, as one object, as a numbered mapping, as JSON in a string."""
+    if isinstance(found, str):
+        found = _encoded(found)
+    if isinstance(found, Mapping):
+        numbered = found and all(_NUMBERED.fullmatch(str(key)) for key in found)
+        found = list(found.values()) if numbered and _statement(found) is None else [found]
+    if not isinstance(found, list):
+        found = [found]
+    claims, calls = list[Claim](), list[PrintedCall]()
+    for item in found:
+        claim, call = _claim(item, whole)
+        if call is not None:
+            calls.append(call)
+        elif claim is not None:
+            claims.append(claim)
+    return tuple(claims), tuple(calls)
+
+
+def _encoded(text: str) -> Any:
+    """A list or object written as JSON inside a string; else the string itself."""
+    if text.lstrip()[:1] in ("[", "{"):
         try:
-            value, end = decoder.raw_decode(text, at)
+            value = json.loads(text, strict=False)
         except (ValueError, RecursionError):
-            at += 1
-            continue
-        found.append(value)
-        at = end
-    return found
+            return text
+        return clean(value)[0] if isinstance(value, list | dict) else text
+    return text
 
 
-def _first_to_last(text: str) -> Any:
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return None
-    body = text[start : end + 1]
-    body = _TRAILING.sub(lambda m: m.group(1) or m.group(2), body)
-    readers: tuple[Callable[[str], Any], ...] = (_loads, ast.literal_eval)
-    for read in readers:
-        try:
-            return read(body)
-        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-            continue
-    return None
-
-
-def _loads(body: str) -> Any:
-    return json.loads(body, strict=False)
-
-
-def _from_mapping(value: dict[str, Any]) -> Answer:
-    raw = value.get("findings", [])
-    if not isinstance(raw, list):
-        raw = [raw] if isinstance(raw, (str, dict)) and raw else []
-    claims = tuple(c for c in map(_claim, raw) if c is not None)
-    done = value.get("done", False)
-    return Answer(claims, done is True or (isinstance(done, str) and done.lower() == "true"))
-
-
-def _claim(item: Any) -> Claim | None:
+def _claim(item: Any, whole: bool) -> tuple[Claim | None, PrintedCall | None]:
     if isinstance(item, str):
-        return Claim(item.strip()) if item.strip() else None
-    if not isinstance(item, dict):
-        return None
-    statement = item.get("statement") or item.get("finding") or item.get("text")
-    if not isinstance(statement, str) or not statement.strip():
-        return None
-    cited = item.get("evidence") or []
-    cited = [cited] if isinstance(cited, str) else cited
-    evidence = tuple(str(e) for e in cited) if isinstance(cited, list) else ()
-    known = {"statement", "finding", "text", "evidence"}
-    return Claim(statement.strip(), evidence, {k: v for k, v in item.items() if k not in known})
+        if (call := _as_printed(item)) is not None:
+            return None, call
+        return (Claim(item.strip()) if _says(item) else None), None
+    if not isinstance(item, Mapping):
+        return None, None
+    key = _statement(item)
+    if key is None and (call := as_call(item)) is not None:
+        return None, call
+    statement = item[key].strip() if key else (_told(item) if whole else "")
+    if not statement:
+        return None, None
+    cited = tuple(one for name in _EVIDENCE for one in _cited(item.get(name)))
+    rest = {k: v for k, v in item.items() if k != key and k not in _EVIDENCE}
+    return Claim(statement, cited, clean(rest, _DEEPEST_EXTRA)[0]), None
+
+
+def _statement(item: Mapping[str, Any]) -> str | None:
+    """The name under which an item has its statement."""
+    return next((key for key in STATEMENT if _says(item.get(key))), None)
+
+
+def _told(item: Mapping[str, Any]) -> str:
+    """The members of an item without a statement, in their order: `pod: a-1, status: OOMKilled`.
+
+    Only when nothing of the answer was lost: what is left of a damaged finding is no finding.
+    """
+    own = (*STATEMENT, *_EVIDENCE, "role")
+    if any(key in own or get_close_matches(key, _OWN_FORM, 1, 0.75) for key in list(item)[:20]):
+        return ""  # our own form, with a statement that cannot be read
+    told = {
+        key: value
+        for key, value in item.items()
+        if key not in _ABOUT and isinstance(value, str | int | float) and _says(str(value))
+    }
+    worded = any(isinstance(value, str) for value in told.values())
+    return ", ".join(f"{key}: {value}" for key, value in told.items()) if worded else ""
+
+
+def _says(value: Any) -> bool:
+    """Whether it is a statement: a placeholder (`...`) is none."""
+    return isinstance(value, str) and not _PLACEHOLDER.fullmatch(value)
+
+
+def _as_printed(text: str) -> PrintedCall | None:
+    """The call when a finding is nothing but a printed tool call."""
+    if text.lstrip().startswith("{"):
+        return as_call(_encoded(text))
+    return python_call(text)
+
+
+def _cited(value: Any) -> list[str]:
+    """Evidence ids: a list, one id, several in one string, objects with an id."""
+    if isinstance(value, str):
+        parts = re.split(r"[,;\s]+", value.strip())
+        if not value.strip():
+            return []
+        return parts if all(_ID.fullmatch(part) for part in parts) else [value]
+    if isinstance(value, Mapping):
+        return [str(value["id"])] if "id" in value else []
+    if isinstance(value, list):
+        return [one for item in value for one in _cited(item)]
+    return [] if value is None or isinstance(value, bool) else [str(value)]

@@ -1,21 +1,20 @@
 """What counts as progress: which of a round's claims are new, and are held.
 
 `reference`: a claim is a repeat when it differs from a held one only in case or outer blanks.
-`grounded`: blanks, punctuation and case are ignored, and a claim is held only when it is grounded
-in results of this run that it cites. The rest is shown as not supported, never dropped silently.
+`grounded`: a claim is a repeat when it says nothing that a held one does not (`loop/meaning.py`), and
+it is held only when it is grounded in results of this run that it cites. The rest is shown as not
+supported, never dropped silently; told again with results that support it, it is held.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from roundsman.loop.answer import Claim
-from roundsman.loop.grounding import grounded
-
-_NOISE = re.compile(r"[\W_]+")
+from roundsman.loop.grounding import Grounding, grounded
+from roundsman.loop.meaning import Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,8 @@ class Held:
     held: list[Finding] = field(default_factory=list)
     unsupported: list[Finding] = field(default_factory=list)
     _keys: set[str] = field(default_factory=set)
+    _said: list[Said] = field(default_factory=list)
+    _count: int = 0
 
     def take(self, claims: tuple[Claim, ...], index: int, results: Mapping[str, str]) -> int:
         """Look at a round's claims; returns how many are new and held.
@@ -63,28 +64,34 @@ class Held:
         """
         new = 0
         for claim in claims:
-            key = self._key(claim.statement)
-            if key in self._keys:
+            key = claim.statement.strip().casefold()
+            if key in self._keys or any(said.says(claim.statement) for said in self._said):
                 continue
             cited = [results[e] for e in claim.evidence if e in results]
             check = grounded(claim.statement, cited)
-            finding = Finding(
-                f"f{len(self.held) + len(self.unsupported) + 1}",
-                claim.statement,
-                claim.evidence,
-                check.ok,
-                index,
-                claim.extra,
-                check.missing,
-            )
-            self._keys.add(key)
-            if self.mode == "grounded" and not check.ok:
-                self.unsupported.append(finding)
-                continue
-            self.held.append(finding)
-            new += 1
+            if self.mode == "reference" or check.ok:
+                self._keys.add(key)
+                if self.mode != "reference":
+                    self._said.append(Said(claim.statement))
+                self.held.append(self._finding(claim, check, index))
+                new += 1
+            elif not any(key == one.statement.strip().casefold() for one in self.unsupported):
+                self.unsupported.append(self._finding(claim, check, index))
+        if new:
+            self.unsupported = [one for one in self.unsupported if not self._is_held(one)]
         return new
 
-    def _key(self, statement: str) -> str:
-        text = statement.strip().casefold()
-        return text if self.mode == "reference" else _NOISE.sub(" ", text).strip()
+    def _is_held(self, finding: Finding) -> bool:
+        return finding.statement.strip().casefold() in self._keys
+
+    def _finding(self, claim: Claim, check: Grounding, index: int) -> Finding:
+        self._count += 1
+        return Finding(
+            f"f{self._count}",
+            claim.statement,
+            claim.evidence,
+            check.ok,
+            index,
+            claim.extra,
+            check.missing,
+        )
