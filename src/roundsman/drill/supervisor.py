@@ -30,7 +30,8 @@ class Spec:
 
     output: file its standard output and error are appended to. ready: tells whether it serves; None:
     ready at once. user: the account it drops to (only when the drill runs as root). stop_with: the
-    signal that asks it to end. memory: resident bytes at which it is killed and started again.
+    signal that asks it to end; orphaned: the one it gets when the drill itself was killed. memory:
+    resident bytes at which it is killed and started again.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Spec:
     user: str | None = None
     pass_fds: Sequence[int] = ()
     stop_with: signal.Signals = signal.SIGTERM
+    orphaned: signal.Signals = signal.SIGKILL
     patience: float = 30.0
     memory: int | None = None
 
@@ -53,7 +55,7 @@ class Process:
         self.spec = spec
         self.started = time.time()
         # ends with us even when we are killed and clean nothing up
-        guard = [shutil.which("setpriv") or "setpriv", "--pdeathsig", spec.stop_with.name[3:]]
+        guard = [shutil.which("setpriv") or "setpriv", "--pdeathsig", spec.orphaned.name[3:]]
         if spec.user is not None and os.geteuid() == 0:
             guard += [f"--reuid={spec.user}", f"--regid={spec.user}", "--init-groups"]
         with spec.output.open("ab") as output:

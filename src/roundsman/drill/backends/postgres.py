@@ -95,6 +95,8 @@ class Postgres:
             cwd=Path("/"),
             user=self._user,
             stop_with=signal.SIGINT,
+            # killed outright it would leave its shared memory behind
+            orphaned=signal.SIGQUIT,
         )
 
     def _ready(self) -> bool:

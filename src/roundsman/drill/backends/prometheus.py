@@ -73,6 +73,8 @@ class Prometheus:
                 f"--web.listen-address=127.0.0.1:{self._port}",
                 # its own idea of its address would carry this machine's name into recordings
                 f"--web.external-url={self.url}",
+                # else it waits a minute for a store that has ended already
+                "--storage.remote.flush-deadline=1s",
                 "--log.level=warn",
             ],
             output=self._folder / "prometheus.log",
