@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -35,6 +36,13 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def ended(handle: int) -> bool:
+    """Whether the process behind a pidfd has ended, at the latest after a while."""
+    found, _, _ = select.select([handle], [], [], 20)
+    os.close(handle)
+    return bool(found)
 
 
 def written(process: Process) -> bool:
@@ -70,10 +78,10 @@ def test_one_that_ignores_the_request_is_killed_with_its_children(tmp_path: Path
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + _PARENT
     with Supervisor() as supervisor:
         process = started(supervisor, tmp_path, deaf)
-        child = int(process.spec.output.read_text())
+        child = os.pidfd_open(int(process.spec.output.read_text()))
         supervisor.stop(process, seconds=0.2)
         assert process.code == -signal.SIGKILL
-        assert not alive(child)
+        assert ended(child)
 
 
 def test_processes_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:
@@ -96,11 +104,7 @@ def test_processes_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     handle = os.pidfd_open(pid)
     outer.kill()
     outer.wait()
-    import select
-
-    ended, _, _ = select.select([handle], [], [], 20)
-    os.close(handle)
-    assert ended
+    assert ended(handle)
 
 
 def test_one_that_dies_while_starting_is_named_with_its_last_words(tmp_path: Path) -> None:

@@ -66,6 +66,11 @@ def _recorded(
         begun = time.time()
         say(f"baseline of {baseline:.0f} s")
         _baseline(lab, baseline, decoys)
+        if lab.alertmanager.firing() is not None:
+            raise DrillFailed(
+                "an alert came before the fault was made: this machine is too busy for a drill; "
+                "try again, or fewer at once"
+            )
         at = time.time()
         if drill.fault:
             at = drill.inject(lab) or at
