@@ -12,6 +12,7 @@ import numpy as np
 
 from roundsman.drill.lab import Lab
 from roundsman.drill.names import Names
+from roundsman.drill.rules import SLOW
 from roundsman.sources import IncidentFolder, LogLine, Window
 from roundsman.sources.protocols import Floats
 
@@ -110,7 +111,7 @@ class Recording:
         every = float(self._values(gateway, "http_requests_rate{", late).sum())
         share = bad / max(every, 1e-9)
         slow = top(self._values(gateway, "http_request_duration_p90", late))
-        ok = share < 0.02 and slow < 0.5 and not self.alerted
+        ok = share < 0.02 and slow < SLOW and not self.alerted
         seen = f"{share:.1%} errors and p90 {slow:.2f} s at the end, alert: {self.alerted}"
         return Check("no lasting trouble, no alert", ok, seen)
 

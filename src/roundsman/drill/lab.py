@@ -35,6 +35,7 @@ CHECKOUT_CONFIG = {
     "POOL_TIMEOUT_SECONDS": 1.0,
     "RESERVE_SECONDS": 0.1,
     "BASKET_LINES": 4,
+    "AUDIT_EVERY": 3,
     "LOG_LEVEL": "info",
     "LOG_EVERY": 10,
 }

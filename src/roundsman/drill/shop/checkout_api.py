@@ -95,6 +95,12 @@ async def write_order(connection: AsyncConnection[Any], customer: int) -> int:
     return int(found[0][0])
 
 
+async def audit(order: int) -> None:
+    """Auditors want a connection that nobody else uses: one is made for each entry."""
+    async with await AsyncConnection.connect(os.environ["DSN"]) as connection:
+        await ask(connection, "INSERT INTO audit (order_id) VALUES (%s)", order)
+
+
 def write_receipt(order: int, customer: int, lines: list[Any]) -> None:
     """A receipt must be on disk before the customer is answered."""
     if CONFIG["LOG_LEVEL"] == "debug":
@@ -116,6 +122,8 @@ async def place_order(customer: int) -> int:
         await connection.commit()
     finally:
         await POOL.putconn(connection)
+    if order % CONFIG["AUDIT_EVERY"] == 0:
+        await audit(order)
     write_receipt(order, customer, lines)
     return order
 

@@ -14,4 +14,8 @@ CREATE TABLE order_lines (
     product_id integer NOT NULL,
     quantity integer NOT NULL
 );
+CREATE TABLE audit (
+    order_id bigint NOT NULL,
+    written_at timestamptz NOT NULL DEFAULT now()
+);
 CREATE INDEX order_lines_customer ON order_lines (customer_id);
