@@ -111,7 +111,7 @@ class Recording:
         every = float(self._values(gateway, "http_requests_rate{", late).sum())
         share = bad / max(every, 1e-9)
         slow = top(self._values(gateway, "http_request_duration_p90", late))
-        ok = share < 0.02 and slow < SLOW and not self.alerted
+        ok = every > 0 and share < 0.02 and slow < SLOW and not self.alerted
         seen = f"{share:.1%} errors and p90 {slow:.2f} s at the end, alert: {self.alerted}"
         return Check("no lasting trouble, no alert", ok, seen)
 

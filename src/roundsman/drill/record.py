@@ -31,8 +31,8 @@ STEP = 2.0
 def record(lab: Lab, folder: Path, start: float, end: float) -> None:
     """Write everything about `start` to `end` (epoch seconds) into a new folder."""
     folder.mkdir(parents=True)
+    _logs(lab, folder / "logs")  # first: they go on while metrics are fetched
     _metrics(lab, folder / "metrics", start, end)
-    _logs(lab, folder / "logs")
     _changes(lab, folder)
     alert = lab.alertmanager.firing()
     if alert is not None:
