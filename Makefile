@@ -3,21 +3,31 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INCIDENT ?= examples/incidents/pool-exhaustion
 OUT ?= demo-report
+DRILL ?= pool-too-large
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test drills check bench clean
 
 setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,drill]'
 	@touch $@
 
 demo: setup
+ifdef LIVE
+	$(BIN)/roundsman drill run $(DRILL) --out $(OUT)/drill
+	$(BIN)/roundsman investigate $(OUT)/drill/incident --out $(OUT)
+else
 	$(BIN)/roundsman investigate $(INCIDENT) --out $(OUT)
+endif
 	@echo "Report: $(OUT)/report.html"
 
 test: setup
 	$(BIN)/python -m pytest
+
+# two real outages, one of them none, side by side: about two minutes
+drills: setup
+	ROUNDSMAN_DRILLS=1 $(BIN)/python -m pytest tests/drill
 
 check: setup
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "roundsman"
 ROOMS = [
     "policy", "guard", "ledger", "loop", "adk", "sources", "analysis", "investigate", "report",
-    "testing", "cli",
+    "drill", "testing", "cli",
 ]  # fmt: skip
 OPEN_TO_ALL = {"errors", "__version__"}
 ENGINE_ROOMS = {"adk", "investigate", "testing"}
@@ -123,6 +123,7 @@ def test_no_rule_knows_the_recordings() -> None:
     hits = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in MODULES
+        if _room(path) != "drill"  # it makes recordings, and decides nothing
         for match in pattern.finditer(path.read_text(encoding="utf-8"))
     ]
     assert not hits, "\n".join(hits)

@@ -6,6 +6,7 @@ RoundsmanError                  exit_code
 │   ├── SourceError             2   telemetry that is missing or cannot be read
 │   ├── MissingDependency       2   an optional package or a key that is not there
 │   └── RunNotFound             2   no such run in the journal
+├── DrillFailed                 3   a drill's own system did not come up or broke down
 ├── RefusedToStart              4   a guard that cannot see a path does not start
 └── LedgerError                 2   the journal cannot be used
     ├── LeaseHeld               2   another live process owns the run
@@ -51,6 +52,12 @@ class MissingDependency(UsageError):
 
 class RunNotFound(UsageError):
     """The journal holds no run of that id."""
+
+
+class DrillFailed(RoundsmanError):
+    """A process a drill started did not get ready, or ended by itself."""
+
+    exit_code = 3
 
 
 class RefusedToStart(RoundsmanError):

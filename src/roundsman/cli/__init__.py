@@ -17,6 +17,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "scenario": ("roundsman.cli.scenario:scenario", "Scripted runs that show what the bounds do."),
     "policy": ("roundsman.cli.policy:policy", "Check, show and describe policies."),
     "audit": ("roundsman.cli.audit:audit", "What each model and tool of an app is covered by."),
+    "drill": ("roundsman.cli.drill:drill", "Break a real small system, record it."),
     "runs": ("roundsman.cli.runs:runs", "List, show and delete recorded runs."),
     "resume": ("roundsman.cli.resume:resume", "Take an interrupted investigation to its end."),
     "settle": ("roundsman.cli.resume:settle", "Say what became of a write cut off by a crash."),

@@ -87,6 +87,15 @@ def run_checks() -> Iterator[Check]:
             "ok" if shutil.which(name) else "missing",
             "optional: not needed to investigate a folder",
         )
+    yield _drill()
+
+
+def _drill() -> Check:
+    from roundsman.drill.programs import missing
+
+    lacking = missing()
+    detail = f"for drills, install: {' '.join(lacking)}" if lacking else "all that a drill starts"
+    return Check("drill", "missing" if lacking else "ok", detail)
 
 
 def _package(name: str) -> Check:

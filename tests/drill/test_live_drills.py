@@ -1,0 +1,149 @@
+"""One outage and one harmless drill, in real processes, side by side, then investigated.
+
+Two minutes: run by `make drills` and in CI, where the programs must be there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.environ.get("ROUNDSMAN_DRILLS") != "1", reason="starts real servers; run by make drills"
+    ),
+]
+_SHORT = ["--baseline", "25s", "--outage", "40s", "--json"]
+
+
+def start(*args: str, temporary: Path | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "roundsman", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **({"TMPDIR": str(temporary)} if temporary else {})},
+    )
+
+
+def left_over(folder: Path) -> list[str]:
+    """Processes that still run out of a drill's folder, and the folder itself."""
+    found = [str(folder)] if folder.exists() else []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = entry.read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        found += [text] if str(folder) in text else []
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    out = tmp_path_factory.mktemp("drills")
+    names = ("pool-too-large", "harmless-deploy")
+    running = {
+        name: start("drill", "run", name, "--out", str(out / name), *_SHORT) for name in names
+    }
+    results = {}
+    for name, process in running.items():
+        said, told = process.communicate(timeout=300)
+        assert process.returncode == 0, told[-3000:] + said
+        results[name] = json.loads(said)
+    return results
+
+
+def investigate(result: dict[str, Any], home: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "roundsman", "investigate", result["incident"], "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ROUNDSMAN_HOME": str(home)},
+    )
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def test_the_mechanism_shows_in_both_recordings(recorded: dict[str, dict[str, Any]]) -> None:
+    for result in recorded.values():
+        assert [row for row in result["checks"] if not row["ok"]] == []
+    assert recorded["pool-too-large"]["alert_seconds"] is not None
+    assert recorded["harmless-deploy"]["alert_seconds"] is None
+
+
+def test_both_metric_stores_hold_the_same_series(recorded: dict[str, dict[str, Any]]) -> None:
+    for result in recorded.values():
+        stores = result["series"]
+        assert stores["prometheus"] > 50
+        assert abs(stores["prometheus"] - stores["victoria"]) <= 0.1 * stores["prometheus"]
+
+
+def test_the_outage_is_laid_to_the_release_that_made_it(
+    recorded: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    truth = json.loads(Path(recorded["pool-too-large"]["truth"]).read_text())
+    cause = investigate(recorded["pool-too-large"], tmp_path)["cause"]
+    assert not cause["abstained"]
+    assert cause["service"] == truth["service"]
+    assert truth["change"] in cause["change"]
+
+
+def test_the_harmless_release_is_not_blamed_with_confidence(
+    recorded: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    cause = investigate(recorded["harmless-deploy"], tmp_path)["cause"]
+    # the pool follows its setting, and a busy machine moves latencies: both may be remarked on
+    assert cause["abstained"] or cause["confidence"] != "high"
+
+
+def test_the_truth_lies_outside_of_what_is_investigated(
+    recorded: dict[str, dict[str, Any]],
+) -> None:
+    for result in recorded.values():
+        incident = Path(result["incident"])
+        because = json.loads(Path(result["truth"]).read_text())["because"]
+        assert incident not in Path(result["truth"]).parents
+        texts = [f.read_text("utf-8", "replace") for f in incident.rglob("*") if f.is_file()]
+        assert not [text for text in texts if because in text]
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that PostgreSQL's account may enter; pytest's own is closed to it."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_a_drill_is_broken_off(
+    end: signal.Signals, tmp_path: Path, open_folder: Path
+) -> None:
+    process = start("drill", "run", "disk-full" if os.geteuid() == 0 else "healed-blip",
+                    "--out", str(tmp_path / "out"), temporary=open_folder)  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "baseline" in line:
+            break
+    (folder,) = open_folder.glob("roundsman-drill-*")
+    assert len(left_over(folder)) > 8
+    process.send_signal(end)
+    process.communicate(timeout=60)
+    until = time.monotonic() + 60
+    while left_over(folder) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert left_over(folder) == []
+    assert process.returncode == (130 if end == signal.SIGINT else -end)
