@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.tools import AgentTool, FunctionTool
 from pydantic import BaseModel
 
 from roundsman.policy import Policy, load_policy
-from roundsman.testing import GuardedResult, ScriptedModel, call, run_guarded
+from roundsman.testing import GuardedResult, ScriptedModel, assert_refused, call, run_guarded
 
 SEEN: list[Any] = []
 
@@ -141,6 +143,33 @@ async def test_a_denied_tool_and_its_look_alike_do_not_run_among_tools_that_may(
     assert SEEN == [("s", 1440, None)]
     rules = [r.body["rule"] for r in result.records if r.kind == "ruled"]
     assert rules == ["max_calls", "allowlist", "allowlist"]
+
+
+def served(server: str) -> FunctionTool:
+    """A tool called `get`, as a toolset of this server would make it at each request."""
+
+    def get(x: str) -> dict[str, Any]:
+        """Get."""
+        SEEN.append((server, x))
+        return {"status": "ok", "from": server, "x": x}
+
+    tool = FunctionTool(get)
+    tool.__dict__["_mcp_session_manager"] = SimpleNamespace(_connection_params=server)
+    return tool
+
+
+async def test_two_servers_with_one_tool_name_stay_two_tools() -> None:
+    model = ScriptedModel([call("get", x="a"), call("get", x="b"), "found"])
+    inner = LlmAgent(name="inner", model=model, tools=[served("two")])
+    asks = [call("get", x="c"), call("inner", request="go"), call("get", x="d"), "done"]
+    outer = LlmAgent(
+        name="outer", model=ScriptedModel(asks), tools=[served("one"), AgentTool(inner)]
+    )
+    tools = {"get": {"effect": "read"}, "inner": {"effect": "read"}}
+    result = await run_guarded(outer, "go", load_policy("default").with_tools(tools))
+    assert SEEN == [("one", "c"), ("one", "d")]
+    assert_refused(result, "get", times=2)
+    assert (result.account.actions, result.text) == (3, "done")
 
 
 async def test_values_no_journal_can_print_are_refused_or_written_all_the_same() -> None:

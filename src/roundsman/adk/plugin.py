@@ -26,6 +26,7 @@ from roundsman.adk.doors import (
 )
 from roundsman.adk.kinds import is_engine_tool, is_remote
 from roundsman.adk.model import guard_model
+from roundsman.adk.origins import Origins
 from roundsman.adk.results import amended, says_status, status_of, without_ids
 from roundsman.adk.scheduler import RULE, Scheduler
 from roundsman.adk.tickets import Ticket
@@ -68,6 +69,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self._effects = effects
         self._scheduler = scheduler
         self._bounded = bounded or {}
+        self._origins = Origins()
         self._runs: dict[str, LiveRun] = {}
         self._nested: set[str] = set()
         self._expected: dict[str, tuple[LiveRun, bool]] = {}
@@ -114,6 +116,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         run = self._run(tool_context)
         agent = getattr(tool_context._invocation_context.agent, "name", "")
         self.coverage.passed(run, tool_context.function_call_id)
+        if (stranger := self._origins.refusal(run, tool)) is not None:
+            return stranger
         prints = call_prints(tool.name, tool_args, self._effects.get(tool.name))
         past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
