@@ -221,8 +221,6 @@ def _answer(facts: Facts) -> dict[str, Any]:
     best = found[0] if found else None
     symptoms = facts.symptoms()
     cause = _cause(facts, best) if best else _without_change(facts)
-    if cause:
-        findings.append(cause)
     metrics = [one for one in symptoms if not one.log]
     for one in [*metrics[:_MOST_SYMPTOMS], *facts.bad_logs[:_MOST_LOGS]]:
         findings.append(
@@ -246,6 +244,8 @@ def _answer(facts: Facts) -> dict[str, Any]:
                 since=str(suspect.change.row.get("at")),
             )
         )
+    if cause:  # after its parts: said first, it would make each of them a repetition
+        findings.append(cause)
     findings += _along_the_calls(facts)
     findings += _ruled_out(facts, best)
     if not findings and facts.looked:
