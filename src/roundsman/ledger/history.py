@@ -25,9 +25,9 @@ from roundsman.guard.events import (
     RunResumes,
     StepBegins,
     StepEnds,
-    from_body,
 )
 from roundsman.guard.prints import canonical
+from roundsman.ledger.fold import event_of
 from roundsman.ledger.records import Record
 
 READS = ("read", "poll")
@@ -136,7 +136,7 @@ class History:
         pasts: dict[str, Past] = {}
         self.unknown: list[ActionBegins] = []
         for record in records:
-            event = from_body(record.kind, record.at, record.body)
+            event = event_of(record)
             if isinstance(event, RoundBegins):
                 self.open_rounds[event.loop] = event.index
             elif isinstance(event, RoundEnds):
@@ -180,7 +180,7 @@ def charges(records: Sequence[Record]) -> dict[str, tuple[int, float]]:
     begun: dict[str, StepBegins] = {}
     for record in records:
         if record.kind == StepBegins.kind:
-            event = from_body(record.kind, record.at, record.body)
+            event = event_of(record)
             assert isinstance(event, StepBegins)
             begun[event.id] = event
         elif record.kind == StepEnds.kind:
