@@ -120,6 +120,8 @@ def _limits(policy: Policy) -> dict[str, Any]:
 
 
 def _watcher(progress: Progress, policy: Policy) -> Any:
+    from roundsman.ledger.view import tool_of
+
     def watch(event: Any, run: Any) -> None:
         account = run.account
         if event.kind == "round_begins":
@@ -130,7 +132,8 @@ def _watcher(progress: Progress, policy: Policy) -> Any:
         elif event.kind in ("step_ends", "action_ends"):
             progress.usage(account.tokens, policy.run.tokens, account.actions, account.steps)
         elif event.kind == "ruled" and event.applied and event.verdict != "stop":
-            progress.note(f"{event.verdict} {event.subject}: {event.reason}")
+            tool = tool_of({"subject": event.subject})
+            progress.note(f"{event.verdict} {tool}: {event.reason}" if tool else event.reason)
 
     return watch
 

@@ -56,7 +56,8 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
     --evidence shows what such an action asked and everything it got. The chain of the journal is
     checked on the way: exit status 2 when it was changed.
     """
-    from roundsman.cli.journal_view import decisions, evidence_of, interim_report
+    from roundsman.cli.journal_view import evidence_of, interim_report
+    from roundsman.ledger.view import decisions
 
     with open_journal() as store:
         info = resolve(store, run)
