@@ -110,13 +110,7 @@ def exit_code(report: dict[str, Any]) -> int:
 
 
 def _limits(policy: Policy) -> dict[str, Any]:
-    run = policy.run
-    return {
-        "max_rounds": policy.loop.max_rounds,
-        "tokens": run.tokens,
-        "steps": run.steps,
-        "actions": run.actions,
-    }
+    return {"max_rounds": policy.loop.max_rounds, "tokens": policy.run.tokens}
 
 
 def _watcher(progress: Progress, policy: Policy) -> Any:
