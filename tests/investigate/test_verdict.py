@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 from hypothesis import given
@@ -113,3 +115,11 @@ def test_clock_times_and_names_must_occur_too() -> None:
 @given(st.text(max_size=200), st.lists(st.text(max_size=100), max_size=3))
 def test_grounding_never_fails_on_any_text(statement: str, results: list[str]) -> None:
     assert isinstance(ungrounded(statement, results), list)
+
+
+def test_the_verdict_needs_nothing_of_the_suspect_it_judges() -> None:
+    code = (
+        "import sys, roundsman.investigate.verdict; "
+        "assert not [m for m in sys.modules if 'analyst' in m or m.startswith('google.adk')]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
