@@ -56,6 +56,14 @@ class Past:
         return next((r for r in self.ruled if r.applied and r.verdict != "amend"), None)
 
     @property
+    def note(self) -> str:
+        """What the model was told along with the result, without a change of the call."""
+        notes = (
+            r.reason for r in self.ruled if r.applied and r.verdict == "amend" and not r.changes
+        )
+        return next(notes, "") if isinstance(self.ends, ActionEnds) else ""
+
+    @property
     def known(self) -> bool:
         """Whether it is known how it ended: an outcome, a refusal, or a person's word. A step that
         brought no reply (the provider failed) is asked anew, as it would have been."""
@@ -208,6 +216,8 @@ def _enter(pasts: dict[str, Past], event: Event) -> None:
     elif isinstance(event, ActionSettled):
         if event.id in pasts:
             pasts[event.id].settled = event
+    elif isinstance(event, Ruled) and event.subject_id in pasts:  # of an outcome, too
+        pasts[event.subject_id].ruled.append(event)
     elif isinstance(event, Ruled) and event.subject_id and event.agent:
         key = (event.agent, event.call)
         _past(pasts, event.subject_id, key, event.loop).ruled.append(event)
