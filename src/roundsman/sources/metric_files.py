@@ -138,6 +138,7 @@ def read_metric_file(path: Path, report: Report | None = None) -> list[Series]:
         config = {"memory_limit": "256MB", "threads": "2", "temp_directory": spill}
         connection = duckdb.connect(":memory:", config=config)
         try:
+            connection.execute("SET enable_progress_bar = false")  # it would go to the output
             shape = shape_of(connection, path)
             if size * (_PACKED if packed else 1) > _IN_MEMORY:
                 from roundsman.sources.metric_stream import stream
