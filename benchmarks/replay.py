@@ -11,6 +11,7 @@ from roundsman.guard import Account, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.guard.gist import gist
 from roundsman.guard.prints import call_prints, result_prints
+from roundsman.guard.stuck.narration import announces
 
 CUT_AT = 1_500
 """Texts of the recordings are cut here; beyond it only the hash of the whole result tells."""
@@ -40,7 +41,10 @@ def prepare(run: Run, effects: Mapping[str, str]) -> Prepared:
     begins: dict[int, ev.ActionBegins] = {}
     for place, row in enumerate(run.events):
         at = 2.0 + place
+        before = run.events[place - 1].kind if place else ""
         if row.kind == "call":
+            if before not in ("call", "reply"):  # a model call nobody wrote down
+                made.append(ev.StepBegins(at=at, id=f"s{place}"))
             begins[row.call] = _begins(row, effects, at)
             made.append(begins[row.call])
         elif row.kind == "result":
@@ -50,7 +54,14 @@ def prepare(run: Run, effects: Mapping[str, str]) -> Prepared:
             sid = f"s{place}"
             made.append(ev.StepBegins(at=at, id=sid, agent=row.name))
             made.append(
-                ev.StepEnds(at=at, id=sid, agent=row.name, calls=int(acts), said=gist(row.text))
+                ev.StepEnds(
+                    at=at,
+                    id=sid,
+                    agent=row.name,
+                    calls=int(acts),
+                    said=gist(row.text),
+                    announces=announces(row.text),
+                )
             )
         elif place:
             made.append(ev.UserTurn(at=at))

@@ -8,7 +8,6 @@ import logging
 import pstats
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -120,13 +119,3 @@ def profile(steps: int = 200, lines: int = 14) -> str:
 def _place(file: str) -> str:
     _, mark, rest = file.partition("/roundsman/")
     return rest if mark else ""
-
-
-def timed(work: Callable[[], Any], repeat: int) -> float:
-    """Median seconds of wall clock."""
-    spans = []
-    for _ in range(repeat):
-        before = time.perf_counter()
-        work()
-        spans.append(time.perf_counter() - before)
-    return median(spans)

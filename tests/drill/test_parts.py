@@ -58,6 +58,16 @@ def test_the_server_programs_are_where_pg_config_says(
     assert programs.find("initdb") == folder / "initdb"
 
 
+def test_a_pg_config_that_cannot_run_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "pg_config"
+    config.write_text("no program")
+    config.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert programs.find("initdb") is None
+
+
 @pytest.mark.parametrize("name", ["pool-to-large", "slow-querry"])
 def test_a_misspelt_drill_gets_a_hint(name: str) -> None:
     with pytest.raises(UsageError, match="did you mean"):

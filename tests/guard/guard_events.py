@@ -50,6 +50,7 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
     "step_ends": _made(
         ev.StepEnds, id=IDS, agent=AGENTS, tokens=COUNT, usd=MONEY, estimated=st.booleans(),
         error=TEXT, reply=JSON, calls=st.none() | st.integers(0, 3), said=TEXT,
+        announces=st.booleans(),
     ),
     "action_begins": _made(
         ev.ActionBegins, id=IDS, tool=TOOLS, args=ARGS, agent=AGENTS, effect=EFFECT, call=TEXT,

@@ -13,6 +13,7 @@ from roundsman.guard.gist import gist
 from roundsman.guard.prints import call_prints, result_prints
 from roundsman.guard.rules.repetition import OnlyTalk, SimpleRepetition, Stuck
 from roundsman.guard.stuck import SIGNALS
+from roundsman.guard.stuck.narration import announces
 from roundsman.policy.model import SIGNALS as NAMES
 
 ALL = frozenset(NAMES)
@@ -20,7 +21,7 @@ ALL = frozenset(NAMES)
 
 def ours(*signals: str, poll: float = 60.0) -> list[Placed]:
     chosen = frozenset(signals) or ALL
-    return [Placed(Stuck(chosen, 2.0, 3.0, 4.0, poll)), Placed(OnlyTalk(chosen))]
+    return [Placed(Stuck(chosen, 1.0, 2.0, 3.0, poll)), Placed(OnlyTalk(chosen))]
 
 
 def simple(window: int = 5, limit: int = 3) -> list[Placed]:
@@ -43,8 +44,10 @@ class Tape:
             self.answer(begun, result, status)
         return self.said[-1]
 
-    def ask(self, tool: str, **args: Any) -> ev.ActionBegins | None:
+    def ask(self, tool: str, step: bool = True, **args: Any) -> ev.ActionBegins | None:
         self.number += 1
+        if step:
+            self.account = apply(self.account, ev.StepBegins(at=self.now, id="s"))
         effect = self.effects.get(tool)
         event = ev.ActionBegins(
             at=self.now, id=f"a{self.number}", tool=tool, args=args, effect=effect or "write",
@@ -79,10 +82,14 @@ class Tape:
     def reply(self, text: str, calls: int = 0) -> str:
         step = ev.StepBegins(at=self.now, id="s")
         verdict = decide(self.rules, self.account, step).verdict
+        if verdict.kind > Kind.AMEND:
+            return verdict.kind.name.lower()
         self.account = apply(self.account, step)
-        said = ev.StepEnds(at=self.now, id="s", calls=calls, said=gist(text))
+        said = ev.StepEnds(
+            at=self.now, id="s", calls=calls, said=gist(text), announces=announces(text)
+        )
         self.account = apply(self.account, said)
-        return verdict.kind.name.lower()
+        return "allow"
 
 
 def through(tape: Tape, calls: Iterable[tuple[str, dict[str, Any], Any]]) -> list[str]:
@@ -134,8 +141,8 @@ def test_simple_counts_calls_that_have_not_come_back_yet() -> None:
 
 def test_first_a_warning_then_withheld_then_the_end() -> None:
     tape = Tape(ours())
-    assert [tape.call("look", "same", at=1) for _ in range(6)] == [
-        "allow", "allow", "warned", "refuse", "stop", "stop",
+    assert [tape.call("look", "same", at=1) for _ in range(5)] == [
+        "allow", "warned", "refuse", "stop", "stop",
     ]  # fmt: skip
     assert tape.account.stopped is not None
     assert tape.account.stopped.reason == "repetition"
@@ -146,7 +153,7 @@ def test_in_a_round_the_first_end_cuts_the_round_and_the_second_stops_the_run() 
     ends = []
     for index in (1, 2):
         tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=index))
-        ends.append([tape.call("look", "same", at=1) for _ in range(5)][-1])
+        ends.append([tape.call("look", "same", at=1) for _ in range(4)][-1])
     assert ends == ["cut", "stop"]
 
 
@@ -159,7 +166,7 @@ def test_a_new_round_may_ask_what_an_earlier_one_asked() -> None:
 
 def test_a_call_unlike_all_before_is_not_withheld_while_the_run_goes_on() -> None:
     tape = Tape(ours())
-    assert [tape.call("look", "same", at=1) for _ in range(4)][-1] == "refuse"
+    assert [tape.call("look", "same", at=1) for _ in range(3)][-1] == "refuse"
     assert tape.call("search", "hit", words="somewhere else") == "allow"
 
 
@@ -169,3 +176,278 @@ def test_news_takes_the_evidence_away() -> None:
         tape.call("status", "unchanged")
         assert tape.call("page", f"text of page {n} {'abc' * n}", n=n) == "allow"
     assert set(tape.said) <= {"allow", "warned"}
+
+
+# The signals, each alone
+
+
+def ends(tape: Tape) -> int:
+    """Number of the first call that did not run; 0 for none."""
+    return next((n for n, kind in enumerate(tape.said, 1) if kind in ("refuse", "stop")), 0)
+
+
+LOOPS: dict[str, list[tuple[str, dict[str, Any], Any]]] = {
+    "repeat": [("look", {"at": 1}, "same")] * 9,
+    "near": [("search", {"q": f"cause of timeout {n}"}, "same") for n in range(9)],
+    "error": [("sql", {"q": "select a"}, "Error: no such table")] * 9,
+    "failing": [("sql", {"q": f"select a from b {n}"}, f"Error: {'x' * n}") for n in range(12)],
+    "cycle": [("a", {}, "ra"), ("b", {}, "rb")] * 5,
+    "clock": [("date", {}, f"{n:02d}") for n in range(14)],
+    "rewrite": [("edit_file", {"text": "x"}, f"saved {n}") for n in range(9)],
+}
+
+
+@pytest.mark.parametrize("signal", LOOPS)
+def test_each_signal_by_itself_ends_its_own_loop_and_no_other_run(signal: str) -> None:
+    tape = Tape(ours(signal))
+    through(tape, LOOPS[signal])
+    assert tape.said.index("warned") < tape.said.index("refuse") < tape.said.index("stop")
+    busy = Tape(ours(signal))
+    through(busy, [("look", {"at": "x" * n}, f"found {'y' * n}") for n in range(20)])
+    assert set(busy.said) == {"allow"}
+
+
+def test_repeat() -> None:
+    tape = Tape(ours("repeat"))
+    through(tape, [("look", {"at": 1}, "same")] * 6)
+    assert tape.said[2:4] == ["refuse", "stop"]
+
+
+def test_repeat_is_blind_to_clocks_and_ids_in_results() -> None:
+    tape = Tape(ours("repeat"))
+    for n in range(6):
+        tape.call("look", f"2024-05-0{n + 1}T10:00:0{n}Z request_id=r{n} took {n}.5ms: no rows")
+    assert ends(tape) == 3
+
+
+def test_repeat_asked_by_agents_side_by_side_is_no_loop() -> None:
+    tape = Tape(ours())
+    for agent in ("north", "east", "south", "west"):
+        event = ev.ActionBegins(at=1.0, id=agent, tool="look", agent=agent, call="c", gist="")
+        assert decide(tape.rules, tape.account, event).verdict.kind is Kind.ALLOW
+        tape.account = apply(tape.account, event)
+
+
+def test_repeat_counts_what_the_same_agent_has_in_flight() -> None:
+    tape = Tape(ours("repeat"))
+    asked = [tape.ask("look", step=False, at=1) for _ in range(9)]
+    assert tape.said == ["allow"] * 2 + ["refuse"] * 7
+    for begun in asked[:2]:
+        assert begun is not None
+        tape.answer(begun, "same")
+    assert tape.call("search", "something new", words="elsewhere") == "allow"
+
+
+def test_near_duplicates_with_one_result() -> None:
+    asked = ["cause of db timeout", "db timeout cause", "timeout of db cause", "cause db timeout"]
+    tape = Tape(ours("near"))
+    through(tape, [("search", {"q": q}, "R1") for q in asked * 3])
+    assert 0 < ends(tape) <= 7
+    other = Tape(ours("near"))
+    through(other, [("search", {"q": q}, f"R{n} {q}") for n, q in enumerate(asked * 3)])
+    assert ends(other) == 0
+
+
+def test_near_duplicates_that_differ_in_a_number() -> None:
+    tape = Tape(ours("near"), logs="read")
+    through(tape, [("logs", {"limit": 100 + n}, "same lines") for n in range(9)])
+    assert 0 < ends(tape) <= 6
+
+
+def test_the_same_error_whatever_is_asked() -> None:
+    tape = Tape(ours("error", "repeat"))
+    words = ["alpha one", "beta two", "gamma three", "delta four", "eps five", "zeta six"]
+    through(tape, [("sql", {"q": w}, "Error: table 'x' does not exist") for w in words])
+    assert ends(tape) == 0  # other questions are let through, however often they fail
+    assert "warned" in tape.said
+    assert tape.call("sql", "Error: table 'x' does not exist", q="alpha one") == "refuse"
+
+
+def test_attempts_that_keep_failing() -> None:
+    tape = Tape(ours("failing", "near"))
+    base = "select name from stadium join concert on id where year"
+    for n in range(12):
+        tape.call("sql", f"Error: column {'abcdefghijkl'[n] * 3} is unknown", q=f"{base} > {n}")
+    assert 0 < ends(tape) <= 9
+
+
+def test_two_calls_that_take_turns() -> None:
+    tape = Tape(ours("cycle", "repeat"))
+    through(tape, [("a", {}, "ra"), ("b", {}, "rb")] * 4)
+    assert 0 < ends(tape) <= 6
+
+
+def test_going_back_and_forth_between_two_pages_but_not_through_them() -> None:
+    def pages(offsets: list[int]) -> Tape:
+        tape = Tape(ours(), read="read")
+        through(tape, [("read", {"path": "o", "offset": n}, f"chunk {'xyz' * n}") for n in offsets])
+        return tape
+
+    assert 0 < ends(pages([0, 5, 0, 5, 0, 5, 0])) <= 6
+    assert set(pages(list(range(0, 30, 1))).said) == {"allow"}
+
+
+def test_a_clock_is_no_news_and_a_stream_is() -> None:
+    clock = Tape(ours(), shell="read")
+    through(clock, [("shell", {"cmd": "date +%S"}, f"{n:02d}") for n in range(20)])
+    assert 0 < ends(clock) <= 8
+    stream = Tape(ours(), read_output="read")
+    chunks = [
+        ("read_output", {"session": "s"}, f"bytes {n}: {chr(97 + n % 26) * n}") for n in range(50)
+    ]
+    through(stream, chunks)
+    assert set(stream.said) == {"allow"}
+    through(stream, [("read_output", {"session": "s"}, f"more {'z' * n}") for n in range(30)])
+    assert ends(stream) > 60
+
+
+@pytest.mark.parametrize("status", ["ok", "error"])
+def test_a_successful_write_makes_reading_worth_while_and_a_rejected_one_does_not(
+    status: str,
+) -> None:
+    tape = Tape(ours(), check="read", edit="write")
+    for n in range(12):
+        tape.call("edit", {"status": status, "text": f"version {n}"}, status, line=n, words="a" * n)
+        tape.call("check", "3 tests failed")
+    assert (ends(tape) == 0) is (status == "ok")
+
+
+def test_a_write_never_excuses_itself() -> None:
+    tape = Tape(ours(), book="write")
+    through(tape, [("book", {"seat": 4}, {"status": "ok", "booking": n}) for n in range(2)])
+    assert tape.said == ["allow", "refuse"]  # a booking made twice has two numbers
+    assert tape.call("book", seat=5) == "allow"
+
+
+def test_a_write_that_failed_may_be_tried_again() -> None:
+    tape = Tape(ours(), book="write")
+    assert tape.call("book", {"error": "timed out"}, "error", seat=4) == "allow"
+    assert tape.call("book", {"status": "ok"}, seat=4) == "allow"
+
+
+def test_writes_that_undo_each_other_are_a_loop() -> None:
+    tape = Tape(ours(), put="write")
+    for n in range(12):
+        tape.call("put", {"status": "ok"}, value="ab"[n % 2])
+    assert 0 < ends(tape) <= 8
+
+
+def test_undeclared_tools_are_judged_by_what_they_look_like() -> None:
+    tape = Tape(ours())
+    for n in range(8):
+        assert tape.call("edit_file", "saved", text="line " + "word " * n) == "allow"
+        assert tape.call("shell", "FAILED", cmd="pytest tests/") == "allow"
+
+
+def test_asking_for_what_is_refused() -> None:
+    tape = Tape(ours("refused"))
+    refusal = ev.Ruled(at=1.0, verdict="refuse", rule="allowlist", layer="tool", subject="restart")
+    kinds = []
+    for n in range(6):
+        tape.account = apply(tape.account, ev.StepBegins(at=1.0, id=f"s{n}"))
+        event = ev.ActionBegins(at=1.0, id=f"a{n}", tool="restart", args={"n": n}, call=f"c{n}")
+        kinds.append(decide(tape.rules, tape.account, event).verdict.kind)
+        tape.account = apply(tape.account, refusal)
+    assert kinds[:2] == [Kind.ALLOW] * 2  # this rule has nothing to add to the first refusal
+    assert kinds[-1] is Kind.STOP
+
+    others = Tape(ours())
+    for _ in range(9):  # one reply that did not know better
+        others.account = apply(others.account, refusal)
+    assert others.call("look", "fine") == "allow"
+
+
+# Waiting
+
+
+def test_a_poll_is_bounded_by_time_and_not_by_count() -> None:
+    tape = Tape(ours(poll=60.0), status="poll")
+    for _ in range(200):
+        assert tape.call("status", "still running", job=7) == "allow"
+    tape.now += 40
+    assert tape.call("status", "still running", job=7) == "warned"
+    tape.now += 21
+    assert tape.call("status", "still running", job=7) == "refuse"
+
+
+def test_a_poll_whose_answer_changes_begins_anew() -> None:
+    tape = Tape(ours(poll=60.0), status="poll")
+    for n in range(20):
+        tape.now += 50
+        assert tape.call("status", f"{n} of 20 done", job=7) == "allow"
+
+
+def test_a_poll_that_goes_on_after_it_was_refused_ends_the_run() -> None:
+    tape = Tape(ours(poll=60.0), status="poll")
+    tape.call("status", "still running")
+    tape.now += 61
+    assert [tape.call("status", "still running") for _ in range(4)] == ["refuse"] * 3 + ["stop"]
+
+
+# Talk
+
+
+def test_announcing_the_same_without_doing_it() -> None:
+    tape = Tape(ours("narration"))
+    turns = ["I'll now put the report together.", "Let me put the report together now.",
+             "Now I will put together the report."]  # fmt: skip
+    assert [tape.reply(t) for t in turns * 2][:4] == ["allow", "allow", "allow", "stop"]
+
+
+def test_an_announcement_that_is_acted_upon_is_none() -> None:
+    tape = Tape(ours())
+    for n in range(9):
+        assert tape.reply("Let me look at the next page.", calls=1) == "allow"
+        tape.call("page", f"page {'x' * n}", n=n)
+
+
+def test_the_same_label_again_is_an_answer() -> None:
+    tape = Tape(ours())
+    assert {tape.reply("spam") for _ in range(9)} == {"allow"}
+
+
+def test_blank_replies() -> None:
+    tape = Tape(ours("blank"))
+    assert [tape.reply(t) for t in ("", " ", "\n", "")] == ["allow", "allow", "allow", "stop"]
+
+
+def test_a_person_who_speaks_is_news_to_those_who_talk() -> None:
+    tape = Tape(ours())
+    for _ in range(9):
+        assert tape.reply("Let me check that for you.") == "allow"
+        tape.account = apply(tape.account, ev.UserTurn(at=tape.now))
+
+
+def test_a_signal_that_is_left_out_sees_nothing() -> None:
+    for signal, reply in (("narration", "Let me see."), ("blank", "")):
+        tape = Tape(ours(*(ALL - {signal})))
+        assert {tape.reply(reply) for _ in range(9)} == {"allow"}
+    quiet = Tape(ours("poll"))
+    through(quiet, [("look", {"at": 1}, "same")] * 9)
+    assert set(quiet.said) == {"allow"}
+
+
+def test_calls_that_end_an_agent_are_never_withheld() -> None:
+    rules = [Placed(Stuck(ALL, 1.0, 2.0, 3.0, 60.0, frozenset({"exit_loop"})))]
+    tape = Tape(rules)
+    assert {tape.call("exit_loop", None) for _ in range(9)} == {"allow"}
+
+
+def test_arguments_that_only_say_how_much_or_why_are_no_other_question() -> None:
+    tape = Tape(ours())
+    through(tape, [("logs", {"limit": 100 + n}, "same lines") for n in range(7)])
+    assert ends(tape) == 5
+    tape = Tape(ours())
+    through(tape, [("read_file", {"path": "a.py", "note": f"step {n}"}, "text") for n in range(7)])
+    assert ends(tape) == 5
+
+
+@pytest.mark.parametrize("answer", ["healthy", "no results", {"status": "empty"}, ""])
+def test_the_same_question_about_one_thing_after_the_other_is_busy(answer: Any) -> None:
+    tape = Tape(ours(), health="read")
+    for name in ("cart", "shop", "pay", "mail", "auth", "stock", "ship", "web", "api", "db"):
+        tape.call("health", answer, service=name, namespace="prod", window="15m", check="all")
+    assert ends(tape) == 0
+    tape = Tape(ours())
+    through(tape, [("open_valve", {"number": n}, answer) for n in range(12)])
+    assert ends(tape) == 0

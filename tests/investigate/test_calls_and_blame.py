@@ -9,9 +9,10 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from roundsman.investigate.analyst import plan
-from roundsman.investigate.analyst_facts import collect, suspects
 from roundsman.investigate.analyst_model import _read
+from roundsman.investigate.facts import collect
 from roundsman.investigate.run import investigate
+from roundsman.investigate.suspects import suspects
 from roundsman.ledger import Store
 from roundsman.policy import load_policy
 

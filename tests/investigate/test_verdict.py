@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 from roundsman.investigate.analyst import plan
@@ -98,3 +100,11 @@ def test_nothing_moved_is_said_with_what_was_looked_at() -> None:
     said = plan("", [("query_metrics", {}, result)])
     assert isinstance(said, dict)
     assert "7 series" in said["findings"][0]["statement"]
+
+
+def test_the_verdict_needs_nothing_of_the_suspect_it_judges() -> None:
+    code = (
+        "import sys, roundsman.investigate.verdict; "
+        "assert not [m for m in sys.modules if 'analyst' in m or m.startswith('google.adk')]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

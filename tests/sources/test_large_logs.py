@@ -183,7 +183,7 @@ def test_a_quota_gives_all_that_fits_and_never_more_than_it_has(
         assert given_ == everything
 
 
-def test_what_lags_behind_the_time_of_a_question_is_left_out_evenly_and_counted(
+def test_without_time_for_both_searching_for_errors_goes_before_parsing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
@@ -194,6 +194,28 @@ def test_what_lags_behind_the_time_of_a_question_is_left_out_evenly_and_counted(
     seen = []
     for line in LogFile(path, seconds=50).lines(ALWAYS, "", unseen.append):
         now[0] += 0.001  # all 100,000 lines would take 100 seconds
+        seen.append(line.at - START)
+    # half of the time goes into parsing; all of the rest is searched for errors
+    assert 15_000 < len(seen) < 35_000
+    assert set(range(0, 100_000, 1000)) <= set(seen)
+    halves = sum(at < 50_000 for at in seen), sum(at >= 50_000 for at in seen)
+    assert min(halves) > 0.6 * max(halves)
+    (over,) = unseen
+    assert "only searched" in over.why
+    assert abs(over.count / path.stat().st_size - (1 - len(seen) / 100_000)) < 0.05
+
+
+def test_a_search_that_lags_is_thinned_evenly_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(scan, "CHUNK", 1 << 16)
+    monkeypatch.setattr(reading, "Pace", lambda seconds: scan.Pace(seconds, lambda: now[0]))
+    path = written(tmp_path / "api.log")
+    unseen: list[Unseen] = []
+    seen = []
+    for line in LogFile(path, seconds=50).lines(ALWAYS, "request", unseen.append):
+        now[0] += 0.001  # all of them would take 100 seconds
         seen.append(line.at - START)
     assert 35_000 < len(seen) < 60_000
     halves = sum(at < 50_000 for at in seen), sum(at >= 50_000 for at in seen)

@@ -27,7 +27,7 @@ from roundsman.adk.doors import (
 from roundsman.adk.kinds import is_engine_tool, is_remote
 from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
-from roundsman.adk.results import amended, says_status, status_of, without_ids
+from roundsman.adk.results import amended, noted, says_status, status_of, without_ids
 from roundsman.adk.scheduler import RULE, Scheduler
 from roundsman.adk.tickets import Ticket
 from roundsman.guard import ALLOW, Kind, Placed, Verdict, decide
@@ -161,8 +161,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             kind = Kind[said.verdict.upper()]
             verdict = Verdict(kind, said.rule, said.layer, said.reason, said.stop)
             return self._refusal(run, tool, verdict)
-        result = past.result()
-        return result if isinstance(result, dict) else {"result": result}
+        return noted(past.result(), past.note)
 
     def _own_word(self, run: LiveRun, action: ActionBegins) -> Verdict:
         """A guarded app inside another one's run spends that one's account, and keeps its own
@@ -218,9 +217,9 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         run = self._run(tool_context)
         told = amended(tool, result, opened.verdict)
         said = self._settle(run, opened.action, result, status_of(result), told)
-        if said.kind is Kind.AMEND and said.event is None:
-            body = told or (result if isinstance(result, dict) else {"result": result})
-            return {**body, "note": said.reason}
+        waits = result is None and getattr(tool, "is_long_running", False)
+        if said.kind is Kind.AMEND and said.event is None and not waits:
+            return noted(told or result, said.reason)
         return told
 
     async def on_tool_error_callback(

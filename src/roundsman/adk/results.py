@@ -17,6 +17,12 @@ def amended(tool: Any, result: Any, verdict: Verdict) -> dict[str, Any] | None:
     return {**body, key: [dict(c) for c in verdict.changes]}
 
 
+def noted(result: Any, note: str) -> dict[str, Any]:
+    """The result as a mapping, with what the model is told beside it; the tool's own note stays."""
+    body = dict(result) if isinstance(result, dict) else {"result": result}
+    return {**body, ("note" if "note" not in body else "roundsman_note"): note} if note else body
+
+
 def status_of(result: Any) -> str:
     """`ok`, `empty`, `error` or `blocked`: what the tool said, else what it looks like."""
     if isinstance(result, dict):

@@ -12,6 +12,7 @@ from roundsman.adk.usage import Usage
 from roundsman.guard.events import StepBegins, StepEnds
 from roundsman.guard.gist import gist
 from roundsman.guard.streaming import StepStreams
+from roundsman.guard.stuck.narration import announces
 from roundsman.ledger import LiveRun
 
 
@@ -97,14 +98,21 @@ class Settler:
         tokens, estimated = usage.tokens, usage.tokens is None
         if tokens is None:
             tokens = self._step.prompt_tokens + int(self._size / CHARS_PER_TOKEN)
-        reply, calls, said = None, None, ""
+        reply, calls, text = None, None, ""
         if response is not None and response.content is not None and not response.partial:
             reply = response.content.model_dump(mode="json", exclude_none=True)
             parts = response.content.parts or []
             calls = sum(p.text is None for p in parts)  # code and data are no talk either
-            said = gist(" ".join(p.text for p in parts if p.text and not p.thought))
+            text = " ".join(p.text for p in parts if p.text and not p.thought)
         self._write(
-            usage, tokens, estimated=estimated, error=error, reply=reply, calls=calls, said=said
+            usage,
+            tokens,
+            estimated=estimated,
+            error=error,
+            reply=reply,
+            calls=calls,
+            said=gist(text),
+            announces=announces(text),
         )
 
     def _more(self) -> None:

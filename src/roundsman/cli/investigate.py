@@ -110,16 +110,12 @@ def exit_code(report: dict[str, Any]) -> int:
 
 
 def _limits(policy: Policy) -> dict[str, Any]:
-    run = policy.run
-    return {
-        "max_rounds": policy.loop.max_rounds,
-        "tokens": run.tokens,
-        "steps": run.steps,
-        "actions": run.actions,
-    }
+    return {"max_rounds": policy.loop.max_rounds, "tokens": policy.run.tokens}
 
 
 def _watcher(progress: Progress, policy: Policy) -> Any:
+    from roundsman.ledger.view import tool_of
+
     def watch(event: Any, run: Any) -> None:
         account = run.account
         if event.kind == "round_begins":
@@ -130,7 +126,8 @@ def _watcher(progress: Progress, policy: Policy) -> Any:
         elif event.kind in ("step_ends", "action_ends"):
             progress.usage(account.tokens, policy.run.tokens, account.actions, account.steps)
         elif event.kind == "ruled" and event.applied and event.verdict != "stop":
-            progress.note(f"{event.verdict} {event.subject}: {event.reason}")
+            tool = tool_of({"subject": event.subject})
+            progress.note(f"{event.verdict} {tool}: {event.reason}" if tool else event.reason)
 
     return watch
 

@@ -22,12 +22,12 @@ def resume(
     round had asked and got is not asked again. A run that is over shows its report once more.
     """
     from roundsman.cli.investigate import watched
-    from roundsman.cli.runs import open_journal, resolve
+    from roundsman.cli.runs import open_journal, resolve_id
     from roundsman.investigate.resume import recorded_policy
     from roundsman.investigate.resume import resume as take_up
 
     with open_journal() as store:
-        run_id = resolve(store, run).run_id
+        run_id = resolve_id(store, run)
         policy = recorded_policy(store, run_id, policy_name)
         return watched(
             policy,
@@ -52,11 +52,11 @@ def settle(run: str, action: str, decision: str) -> int:
 
     done: it was carried out. not-done: it was not, and will not be. again: run it once more.
     """
-    from roundsman.cli.runs import open_journal, resolve
+    from roundsman.cli.runs import open_journal, resolve_id
     from roundsman.ledger import settle_unknown
 
     with open_journal() as store:
-        run_id = resolve(store, run).run_id
+        run_id = resolve_id(store, run)
         what = settle_unknown(store, run_id, action, decision.replace("-", "_"), by="command line")
         click.echo(f"{run_id} {action} {what}: {decision}; go on with: roundsman resume {run_id}")
     return 0

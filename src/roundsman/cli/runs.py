@@ -56,7 +56,8 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
     --evidence shows what such an action asked and everything it got. The chain of the journal is
     checked on the way: exit status 2 when it was changed.
     """
-    from roundsman.cli.journal_view import decisions, evidence_of, interim_report
+    from roundsman.cli.journal_view import evidence_of, interim_report
+    from roundsman.ledger.view import decisions
 
     with open_journal() as store:
         info = resolve(store, run)
@@ -69,6 +70,8 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
         except JournalDamaged as error:
             # What is there is still shown; the error ends the command.
             damage = error
+        if info.damaged and damage is None:
+            damage = JournalDamaged(f"run {info.run_id}: {info.damaged}")
     if evidence_id is not None:
         if damage is not None:
             raise damage
@@ -94,9 +97,9 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
 def delete(run: str) -> None:
     """Forget a run and its journal for good. RUN is an id or its beginning."""
     with open_journal() as store:
-        info = resolve(store, run)
-        store.delete(info.run_id)
-    click.echo(f"deleted run {info.run_id}")
+        run_id = resolve_id(store, run)
+        store.delete(run_id)
+    click.echo(f"deleted run {run_id}")
 
 
 def resolve(store: Store, given: str) -> RunInfo:
@@ -106,19 +109,30 @@ def resolve(store: Store, given: str) -> RunInfo:
         RunNotFound: there is none.
         UsageError: the beginning fits several.
     """
-    known = store.runs()
-    fitting = [one for one in known if one.run_id == given] or [
-        one for one in known if given and one.run_id.startswith(given)
+    run_id = resolve_id(store, given)
+    return store.info(run_id)
+
+
+def resolve_id(store: Store, given: str) -> str:
+    """The id of the run, without reading a journal: one that is damaged hinders no other.
+
+    Raises:
+        RunNotFound: there is none.
+        UsageError: the beginning fits several.
+    """
+    known = store.ids()
+    fitting = [one for one in known if one == given] or [
+        one for one in known if given and one.startswith(given)
     ]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
         from difflib import get_close_matches
 
-        near = get_close_matches(given, [one.run_id for one in known], 1)
+        near = get_close_matches(given, known, 1)
         hint = f"did you mean {near[0]}?" if near else "see: roundsman runs list"
         raise RunNotFound(f"no run {_clean(given, 80)!r}; {hint}")
-    ids = ", ".join(one.run_id for one in fitting[:5]) + (", ..." if len(fitting) > 5 else "")
+    ids = ", ".join(fitting[:5]) + (", ..." if len(fitting) > 5 else "")
     raise UsageError(f"{given!r} is the beginning of {len(fitting)} runs ({ids}); give more of it")
 
 
@@ -132,6 +146,7 @@ def as_data(info: RunInfo) -> dict[str, Any]:
         "question": info.question,
         "rounds": info.rounds,
         "usage": info.usage,
+        **({"damaged": info.damaged} if info.damaged else {}),
     }
 
 
@@ -144,7 +159,8 @@ def table(found: list[RunInfo], width: int) -> list[str]:
         started = datetime.fromtimestamp(one.started, UTC).strftime("%Y-%m-%d %H:%M")
         tokens = show_number(one.usage.get("tokens", 0))
         question = _clean(one.question, 300)
-        rows.append((one.run_id, one.status, started, str(one.rounds), tokens, question))
+        status = "damaged" if one.damaged else one.status
+        rows.append((one.run_id, status, started, str(one.rounds), tokens, question))
     sizes = [max(len(row[column]) for row in rows) for column in range(5)]
     room = max(width, 60) - sum(sizes) - 2 * 5
     lines = []

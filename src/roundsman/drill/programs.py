@@ -54,9 +54,12 @@ def _postgres_folder() -> Path | None:
     config = shutil.which("pg_config")
     if config is None:
         return None
-    done = subprocess.run(
-        [config, "--bindir"], capture_output=True, text=True, check=False, timeout=10
-    )
+    try:
+        done = subprocess.run(
+            [config, "--bindir"], capture_output=True, text=True, check=False, timeout=5
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
     return Path(done.stdout.strip()) if done.returncode == 0 and done.stdout.strip() else None
 
 

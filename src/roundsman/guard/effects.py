@@ -24,7 +24,8 @@ _VERBS = frozenset(
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _COMMAND = re.compile(
     r"""
-      (?<![\d&=<>-])>>?(?!\s*/dev/null|&|=)\s*[\w./~"'$]
+      (?:^|[\s\w"')])(?<![=<>-])>>?(?!\s*/dev/null|&|=)\s*(?!\d+\b)["']?
+        (?:[\w~$-]*[./][\w./~$-]+|[\w~$-]+["']?\s*(?:$|[;&|)}\]]|<<|\d?>))
     | (?:^|[;&|(`{\[]\s*|\bsudo\s|\bxargs\s(?:-\S+\s)*|-exec\s|\bthen\s|\bdo\s)
       (?:rm|mv|cp|mkdir|rmdir|touch|chmod|chown|ln|tee|dd|truncate|patch|kill|pkill|unzip|tar
         |useradd|systemctl|service|apt|apt-get|yum|apk|make|install)\b
@@ -38,8 +39,10 @@ _COMMAND = re.compile(
         |(?:create|drop|alter)\s+(?:or\s+replace\s+)?(?:table|view|index|database|schema|user|temporary))\b
     | \.(?:write|writelines|write_text|to_csv|savefig|unlink)\(
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+_READS = re.compile(r"\W*(?:\w+\[)?(?:select|with|show|desc|describe|explain)\b", re.IGNORECASE)
+_SHELLS = ("command", "cmd", "code", "action")
 _COMMANDS = ("command", "cmd", "code", "script", "sql", "query", "statement", "action", "input")
 _PICKS = ("command", "action", "operation", "op", "method", "mode", "verb")
 _READ_METHODS = frozenset({"get", "head", "view", "list", "read", "show", "open"})
@@ -53,9 +56,17 @@ def looks_like_a_write(tool: str, args: Mapping[str, Any]) -> bool:
             return False
         if isinstance(picked, str) and _verb(picked[:40]):
             return True
+    for key in _SHELLS:
+        command = args.get(key)
+        if isinstance(command, str) and command[:20].split(maxsplit=1)[:1]:
+            first = command[:20].split(maxsplit=1)[0]
+            if first.islower() and _verb(first):
+                return True
     for key in _COMMANDS:
         command = args.get(key)
-        if isinstance(command, str) and _COMMAND.search(command[:4_000]):
+        if not isinstance(command, str) or _READS.match(command):
+            continue
+        if _COMMAND.search(command[:4_000]):
             return True
     return _verb(tool)
 

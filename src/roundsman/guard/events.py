@@ -104,7 +104,8 @@ class StepBegins(Event):
 @dataclass(frozen=True, kw_only=True)
 class StepEnds(Event):
     """A final reply: usage of the whole call; `estimated` when the model reported none. `calls` is
-    how many of its parts are no text (None: this record does not say), `said` a sketch of its text.
+    how many of its parts are no text (None: this record does not say), `said` a sketch of its text,
+    `announces` whether that says what the agent is about to do.
 
     As reported, else 0: `prompt`, of it `cached` by the provider, `output`, of it `thoughts`.
     `over` is output beyond what was allowed. A later record of the step adds to the first;
@@ -120,6 +121,7 @@ class StepEnds(Event):
     reply: Any = None
     calls: int | None = None
     said: str = ""
+    announces: bool = False
     prompt: int = 0
     output: int = 0
     thoughts: int = 0

@@ -24,6 +24,7 @@ _REPORTS = re.compile(
     | \bcannot\ \w+ | \bcan['’]t\ (?:find|open|read|cd|access|create)
     | \bpermission\ denied\b | \bsyntax\ error\b | \bnot\ (?:found|recogni[sz]ed|permitted)\b
     | \bdoesn['’]?t\ exist\b | \bno\ (?:results?|matches)\b | \bnothing\ happens\b
+    | \bno\ (?:edits?|replacements?|changes?)\ (?:was|were)\ (?:made|performed|applied)\b
     | \b(?:not\ a\ valid|is\ invalid|unable\ to|failed\ to|timed\ out)\b
     """,
     re.VERBOSE | re.IGNORECASE,

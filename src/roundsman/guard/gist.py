@@ -32,6 +32,17 @@ def gist(text: str) -> str:
     return "".join(_EMPTY if b == 0x100 else f"{b:02x}" for b in bins)
 
 
+FRAME = 8
+"""Hexadecimal digits before the sketch of a call: what must be equal, see `prints.call_gist`."""
+
+
+def calls_alike(one: str, other: str) -> float:
+    """How alike two calls are, 0 to 1: 0 when they name different things."""
+    if not one or one[:FRAME] != other[:FRAME]:
+        return 0.0
+    return 1.0 if one == other else likeness(one[FRAME:], other[FRAME:])
+
+
 def likeness(one: str, other: str) -> float:
     """Estimated share of words two sketches have in common, 0 to 1."""
     if not one or not other:

@@ -8,13 +8,14 @@ in a row, every answer new). Records carry the prints, so that nothing rescans a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, TypedDict
 
 from roundsman.guard.effects import looks_like_a_write
 from roundsman.guard.faults import fault, reports_failure, text_of
-from roundsman.guard.gist import gist
+from roundsman.guard.gist import FRAME, gist
 from roundsman.guard.volatile import mask, shape
 
 
@@ -85,6 +86,41 @@ def call_print(tool: str, args: Any) -> str:
     return digest(f"{tool}\x00{canonical(args)}")
 
 
+_LONG = 3
+"""Words from which on an argument is a text that may be rephrased; below, it names something."""
+
+
+_KNOBS = re.compile(
+    r"(?:^|_)(?:limit|offset|page|size|count|window|minutes|hours|seconds|timeout|top|max|min|lines"
+    r"|tail|head|since|until|start|end|depth|retries)(?:$|_)",
+    re.IGNORECASE,
+)
+"""Arguments that say how much of a thing is looked at, not at what."""
+_REMARKS = re.compile(
+    r"(?:^|_)(?:progress|note|reason|thought|explanation|comment|rationale)s?$", re.IGNORECASE
+)
+"""Arguments that are said beside the question."""
+
+
+def call_gist(args: Mapping[str, Any]) -> str:
+    """What near-duplicates share: a digest of the arguments that name something, then a sketch of
+    those that say something. Two services asked the same question are two calls, however many
+    words the calls have in common; numbers that only say how much make no other call."""
+    names: list[str] = []
+    texts: list[str] = []
+    for key in sorted(args, key=str):
+        value = args[key]
+        text = value if isinstance(value, str) else canonical(value)
+        if _REMARKS.search(str(key)):
+            continue
+        if len(text.split(maxsplit=_LONG)) >= _LONG:
+            names.append(f"{key}=")
+            texts.append(text)
+        else:
+            names.append(f"{key}={shape(text) if _KNOBS.search(str(key)) else mask(text)}")
+    return digest("\x00".join(names).lower())[:FRAME] + gist(" ".join(texts))
+
+
 def result_print(result: Any) -> str:
     """Digest of a result's canonical form with volatile values masked."""
     return digest(mask(canonical(result)))
@@ -96,10 +132,9 @@ def call_prints(tool: str, args: Mapping[str, Any], effect: str | None) -> CallP
         alters = "declared" if effect in ("write", "destructive") else ""
     else:
         alters = "seems" if looks_like_a_write(tool, args) else ""
-    text = canonical(args)
     return {
-        "call": digest(f"{tool}\x00{text}"),
-        "gist": gist(f"{tool} {text}"),
+        "call": call_print(tool, args),
+        "gist": call_gist(args),
         "alters": alters,
     }
 

@@ -21,9 +21,6 @@ class Kind(IntEnum):
     STOP = 5
 
 
-LAYERS = ("loop", "model", "tool", "scheduler", "conversation")
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One judgement.

@@ -11,21 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from roundsman.investigate.analyst_facts import (
-    CLOCK,
-    Changed,
-    Facts,
-    Moved,
-    Suspect,
-    collect,
-    echoes,
-    suspects,
-)
+from roundsman.investigate.facts import CLOCK, Facts, Moved, collect, echoes
+from roundsman.investigate.suspects import Suspect, suspects
 from roundsman.investigate.windows import MINUTES, offsets
+from roundsman.investigate.wording import say_change, say_moved
 
 _MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
 _MOST_ORIGINS = 4
-_TEMPLATE = 200
 #: pieces before the newest whose traces are asked for; more would not fit the strictest preset
 _TRACE_PIECES = 4
 _LITERAL = 8
@@ -97,38 +89,6 @@ def _triples(exchanges: Sequence[Exchange]) -> list[tuple[str, str, Any]]:
         given = result.get("evidence_id") if isinstance(result, Mapping) else None
         out.append((str(given or f"a{number}"), tool, result))
     return out
-
-
-def say_moved(moved: Moved) -> str:
-    """One movement in words, with the values of its entry."""
-    row = moved.row
-    who = f"{moved.service} " if moved.service else ""
-    if moved.log:
-        verb = "first logged" if row.get("moved") == "appeared" else "logged far more often"
-        level = f" [{row.get('level')}]" if row.get("level") else ""
-        counts = f"({row.get('before')} lines before, {row.get('after')} after)"
-        return f'{who}{verb}{level} "{moved.name[:_TEMPLATE]}" from {row["onset"]} {counts}'
-    if row.get("moved") == "appeared":
-        return f"{who}{moved.name} had no samples before {row['onset']}, then {row.get('after')}"
-    if row.get("moved") == "vanished":
-        return f"{who}{moved.name} was {row.get('before')} and has no samples after {row['onset']}"
-    if row.get("moved") == "transient":
-        values = f"from {row.get('before')} to {row.get('after')}"
-        return f"{who}{moved.name} went {values} at {row['onset']} and came back by itself"
-    return (
-        f"{who}{moved.name} went from {row.get('before')} to {row.get('after')} at {row['onset']}"
-    )
-
-
-def say_change(change: Changed, keys: Sequence[str] = ()) -> str:
-    """One change in words, with the keys of its diff (the given ones first)."""
-    row = change.row
-    of = f" of {change.service}" if change.service else ""
-    text = f"{row.get('kind')} {row.get('name')}{of} at {row.get('at')}"
-    order = [key for key in keys if key in change.diff]
-    order += [key for key in change.diff if key not in order]
-    parts = [f"{key} from {change.diff[key][0]} to {change.diff[key][1]}" for key in order[:4]]
-    return f"{text} changed {', '.join(parts)}" if parts else text
 
 
 def _finding(role: str, statement: str, evidence: Sequence[str], **more: Any) -> dict[str, Any]:

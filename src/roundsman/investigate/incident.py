@@ -15,6 +15,7 @@ from roundsman.analysis import LogSummary, summarise
 from roundsman.errors import SourceError
 from roundsman.investigate.windows import MINUTES
 from roundsman.sources import IncidentFolder, LogLine, Unseen, Window
+from roundsman.sources.fields import first_of
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.times import iso, parse_time
 
@@ -102,10 +103,6 @@ class Incident:
         return "\n".join(lines)
 
 
-def _first(record: dict[str, Any], *names: str) -> Any:
-    return next((record[name] for name in names if record.get(name) not in (None, "")), None)
-
-
 def read_alert(path: Path) -> Alert:
     """An alert from Alertmanager's webhook, a flat JSON object or a list whose first entry is one.
 
@@ -133,11 +130,13 @@ def read_alert(path: Path) -> Alert:
     flat = {**record, **(labels or {}), **(notes or {})}
     return Alert(
         at=parse_time(
-            _first(flat, "startsAt", "fired_at", "started_at", "timestamp", "ts", "time", "at")
+            first_of(flat, ("startsAt", "fired_at", "started_at", "timestamp", "ts", "time", "at"))
         ),
-        service=str(_first(flat, "service", "service_name", "app", "job", "component") or ""),
-        name=str(_first(flat, "alertname", "monitor", "alert_name", "title", "name") or "alert"),
-        summary=str(_first(flat, "summary", "description", "message") or "")[:400],
+        service=str(first_of(flat, ("service", "service_name", "app", "job", "component")) or ""),
+        name=str(
+            first_of(flat, ("alertname", "monitor", "alert_name", "title", "name")) or "alert"
+        ),
+        summary=str(first_of(flat, ("summary", "description", "message")) or "")[:400],
     )
 
 

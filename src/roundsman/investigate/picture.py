@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from roundsman.investigate.analyst_facts import Facts, Moved
 from roundsman.investigate.answers import number
+from roundsman.investigate.facts import Facts, Moved
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.windows import MINUTES
 from roundsman.sources import Series, Window

@@ -8,9 +8,10 @@ from typing import Any
 
 from roundsman.errors import LedgerError, SetupChanged, SourceError
 from roundsman.guard import rules_for
-from roundsman.guard.events import RunBegins, RunResumes, from_body
+from roundsman.guard.events import RunBegins, RunResumes
 from roundsman.investigate.run import Case, Watcher, carry_out, finish_report, prepare
 from roundsman.ledger import LiveRun, Record, Store
+from roundsman.ledger.fold import event_of
 from roundsman.policy import Policy, load_policy
 
 
@@ -71,7 +72,7 @@ def recorded_policy(store: Store, run_id: str, policy_source: str | None) -> Pol
 
 
 def _begun(run_id: str, records: Sequence[Record]) -> RunBegins:
-    first = from_body(records[0].kind, records[0].at, records[0].body) if records else None
+    first = event_of(records[0]) if records else None
     if not isinstance(first, RunBegins) or first.setup.get("what") != "investigate":
         raise LedgerError(
             f"run {run_id} is no investigation; only those can be taken up from here, an app of "

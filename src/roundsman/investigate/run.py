@@ -15,9 +15,9 @@ from roundsman.guard import rules_for
 from roundsman.guard.events import Event
 from roundsman.guard.prints import canonical, digest
 from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declared
-from roundsman.investigate.analyst_facts import collect
 from roundsman.investigate.assemble import base_report
 from roundsman.investigate.execute import execute
+from roundsman.investigate.facts import collect
 from roundsman.investigate.incident import Incident, load_incident
 from roundsman.investigate.models import model_named
 from roundsman.investigate.picture import charts, timeline

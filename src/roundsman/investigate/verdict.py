@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from roundsman.investigate.analyst import say_change, say_moved
-from roundsman.investigate.analyst_facts import CLOCK, LOOK_BACK, Facts, Suspect, collect, suspects
+from roundsman.investigate.facts import CLOCK, LOOK_BACK, Facts, collect
+from roundsman.investigate.suspects import Suspect, suspects
+from roundsman.investigate.wording import say_change, say_moved
 from roundsman.loop.grounding import ungrounded
 from roundsman.sources.times import iso, parse_time
 

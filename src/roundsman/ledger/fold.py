@@ -5,18 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from roundsman import __version__
+from roundsman.errors import JournalDamaged
 from roundsman.guard import Account, apply
-from roundsman.guard.events import from_body
+from roundsman.guard.events import KINDS, Event, from_body
+from roundsman.ledger.records import FORGET
 
 if TYPE_CHECKING:
     from roundsman.ledger.records import Record
 
 
+def event_of(record: Record) -> Event:
+    """The event a record holds.
+
+    Raises:
+        JournalDamaged: it is of a kind, or in a form, this version does not know.
+    """
+    if record.kind not in KINDS:
+        raise JournalDamaged(
+            f"record {record.seq} is of the kind {record.kind!r}, which this Roundsman "
+            f"({__version__}) does not know; update Roundsman, or {FORGET}"
+        )
+    try:
+        return from_body(record.kind, record.at, record.body)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise _unreadable(record, error) from error
+
+
+def _unreadable(record: Record, error: Exception) -> JournalDamaged:
+    return JournalDamaged(
+        f"record {record.seq} ({record.kind}) cannot be read: {type(error).__name__}: {error}; "
+        f"{FORGET}"
+    )
+
+
 def fold(records: Iterable[Record]) -> Account:
-    """The account these records make."""
+    """The account these records make.
+
+    Raises:
+        JournalDamaged: one cannot be read.
+    """
     account = Account()
     for record in records:
-        account = apply(account, from_body(record.kind, record.at, record.body))
+        event = event_of(record)
+        try:
+            account = apply(account, event)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _unreadable(record, error) from error
     return account
 
 

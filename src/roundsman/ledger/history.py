@@ -25,9 +25,9 @@ from roundsman.guard.events import (
     RunResumes,
     StepBegins,
     StepEnds,
-    from_body,
 )
 from roundsman.guard.prints import canonical
+from roundsman.ledger.fold import event_of
 from roundsman.ledger.records import Record
 
 READS = ("read", "poll")
@@ -54,6 +54,14 @@ class Past:
         if self.ends is not None:
             return None
         return next((r for r in self.ruled if r.applied and r.verdict != "amend"), None)
+
+    @property
+    def note(self) -> str:
+        """What the model was told along with the result, without a change of the call."""
+        notes = (
+            r.reason for r in self.ruled if r.applied and r.verdict == "amend" and not r.changes
+        )
+        return next(notes, "") if isinstance(self.ends, ActionEnds) else ""
 
     @property
     def known(self) -> bool:
@@ -136,7 +144,7 @@ class History:
         pasts: dict[str, Past] = {}
         self.unknown: list[ActionBegins] = []
         for record in records:
-            event = from_body(record.kind, record.at, record.body)
+            event = event_of(record)
             if isinstance(event, RoundBegins):
                 self.open_rounds[event.loop] = event.index
             elif isinstance(event, RoundEnds):
@@ -180,7 +188,7 @@ def charges(records: Sequence[Record]) -> dict[str, tuple[int, float]]:
     begun: dict[str, StepBegins] = {}
     for record in records:
         if record.kind == StepBegins.kind:
-            event = from_body(record.kind, record.at, record.body)
+            event = event_of(record)
             assert isinstance(event, StepBegins)
             begun[event.id] = event
         elif record.kind == StepEnds.kind:
@@ -208,6 +216,8 @@ def _enter(pasts: dict[str, Past], event: Event) -> None:
     elif isinstance(event, ActionSettled):
         if event.id in pasts:
             pasts[event.id].settled = event
+    elif isinstance(event, Ruled) and event.subject_id in pasts:  # of an outcome, too
+        pasts[event.subject_id].ruled.append(event)
     elif isinstance(event, Ruled) and event.subject_id and event.agent:
         key = (event.agent, event.call)
         _past(pasts, event.subject_id, key, event.loop).ruled.append(event)

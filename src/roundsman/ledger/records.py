@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from roundsman.errors import JournalDamaged
+
+FORGET = "keep a copy of the file if it matters, then: roundsman runs delete RUN"
+"""The way out where a journal is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """A run as `runs list` shows it; `started` in seconds since the epoch."""
+    """A run as `runs list` shows it; `started` in seconds since the epoch. `damaged` says why its
+    journal cannot be counted; rounds and usage are then 0 and empty."""
 
     run_id: str
     status: str
@@ -30,6 +37,23 @@ class RunInfo:
     question: str
     rounds: int
     usage: dict[str, Any] = field(default_factory=dict)
+    damaged: str = ""
+
+
+def record_of(run_id: str, row: tuple[int, str, float, str, str]) -> Record:
+    """The record a row of the store holds.
+
+    Raises:
+        JournalDamaged: its body is not a JSON object.
+    """
+    seq, kind, at, text, digest = row
+    try:
+        body = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise JournalDamaged(f"run {run_id}: record {seq} ({kind}) is not JSON; {FORGET}")
+    return Record(seq, kind, at, body, digest)
 
 
 def default_home() -> Path:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from roundsman.errors import JournalDamaged, LedgerError, RunNotFound
+from roundsman.ledger.database import connect, way_out
 from roundsman.ledger.lease import lease_state
-from roundsman.ledger.records import Record, RunInfo, chain, default_home
+from roundsman.ledger.records import FORGET, Record, RunInfo, chain, default_home, record_of
 
 SCHEMA_VERSION = 2
 _SCHEMA = """
@@ -48,8 +49,8 @@ class Store:
         self._waiting: dict[str, list[tuple[str, int, str, float, str, str]]] = {}
         self._lock = threading.RLock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=10, check_same_thread=False)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._db = connect(path)
             self._db.execute("pragma journal_mode=wal")
             level = "full" if durability == "power" else "normal"
             self._db.execute(f"pragma synchronous={level}")
@@ -59,7 +60,7 @@ class Store:
             self._db.commit()
         except (OSError, sqlite3.Error) as error:
             raise LedgerError(
-                f"the journal {path} cannot be opened: {error}; {_way_out(error)}"
+                f"the journal {path} cannot be opened: {error}; {way_out(error)}"
             ) from error
 
     def _check_version(self) -> None:
@@ -83,7 +84,7 @@ class Store:
                 with suppress(sqlite3.Error):
                     self._db.rollback()
                 raise LedgerError(
-                    f"the journal {self.path} cannot be used: {error}; {_way_out(error)}"
+                    f"the journal {self.path} cannot be used: {error}; {way_out(error)}"
                 ) from error
 
     def begin(self, run_id: str, started: float, question: str, policy: str, model: str) -> None:
@@ -155,16 +156,30 @@ class Store:
         ).fetchall()
         return [self._info(row) for row in rows]
 
+    def ids(self) -> list[str]:
+        """Ids of all runs, newest first; no journal is read for it."""
+        rows = self._db.execute("select run_id from runs order by started desc, rowid desc")
+        return [run_id for (run_id,) in rows]
+
     def _info(self, row: tuple[Any, ...]) -> RunInfo:
         run_id, status, started, question, rounds, usage = row
-        if status == "running":
-            lease = self._db.execute(
-                "select pid, host, beat, start from leases where run_id=?", (run_id,)
-            ).fetchone()
-            status = "running" if lease and lease_state(*lease) == "live" else "interrupted"
+        if status != "running":
+            return RunInfo(run_id, status, started, question, rounds, json.loads(usage))
+        status = self._standing(run_id, status)
+        try:
             usage, rounds = self._counted(run_id)
-            return RunInfo(run_id, status, started, question, rounds, usage)
-        return RunInfo(run_id, status, started, question, rounds, json.loads(usage))
+        except JournalDamaged as error:
+            return RunInfo(run_id, status, started, question, rounds, {}, str(error))
+        return RunInfo(run_id, status, started, question, rounds, usage)
+
+    def _standing(self, run_id: str, status: str) -> str:
+        """A run that says it is running and whose process is gone is interrupted."""
+        if status != "running":
+            return status
+        lease = self._db.execute(
+            "select pid, host, beat, start from leases where run_id=?", (run_id,)
+        ).fetchone()
+        return "running" if lease and lease_state(*lease) == "live" else "interrupted"
 
     def _counted(self, run_id: str) -> tuple[dict[str, Any], int]:
         from roundsman.ledger.fold import fold, usage_of
@@ -187,14 +202,18 @@ class Store:
         return self._info(row)
 
     def records(self, run_id: str) -> list[Record]:
-        """The journal of a run, oldest first."""
+        """The journal of a run, oldest first.
+
+        Raises:
+            JournalDamaged: a record is not JSON.
+        """
         self.commit(run_id)
         with self._errors():
             rows = self._db.execute(
                 "select seq, kind, at, body, hash from records where run_id=? order by seq",
                 (run_id,),
             ).fetchall()
-        return [Record(s, k, at, json.loads(b), h) for s, k, at, b, h in rows]
+        return [record_of(run_id, row) for row in rows]
 
     def report(self, run_id: str) -> dict[str, Any] | None:
         """The saved report, or None when the run left none."""
@@ -221,14 +240,14 @@ class Store:
             if seq != expected or chain(previous, kind, at, body) != digest:
                 raise JournalDamaged(
                     f"run {run_id}: record {seq} ({kind}) does not fit the chain; the records "
-                    f"before it are whole"
+                    f"before it are whole; {FORGET}"
                 )
             previous, expected = digest, expected + 1
         if tail and tail[0] and tail[0] != f"{expected - 1} {previous}":
             last = tail[0].split(" ")[0]
             raise JournalDamaged(
                 f"run {run_id}: it ended with record {last}, the journal ends with record "
-                f"{expected - 1}; what is there is whole, the rest is missing"
+                f"{expected - 1}; what is there is whole, the rest is missing; {FORGET}"
             )
 
     def delete(self, run_id: str) -> None:
@@ -237,8 +256,10 @@ class Store:
         Raises:
             RunNotFound: there is none of that id.
         """
-        info = self.info(run_id)
-        if info.status == "running":
+        row = self._db.execute("select status from runs where run_id=?", (run_id,)).fetchone()
+        if row is None:
+            raise RunNotFound(f"no run {run_id!r} in {self.path}; see: roundsman runs list")
+        if self._standing(run_id, row[0]) == "running":
             raise LedgerError(f"run {run_id} is running; stop it first (Ctrl-C in its terminal)")
         with self._errors():
             for table in ("records", "leases", "runs"):
@@ -261,17 +282,6 @@ class Store:
             self.commit(run_id)
         with self._errors():
             self._db.close()
-
-
-def _way_out(error: Exception) -> str:
-    text = str(error)
-    if "not a database" in text or "malformed" in text:
-        return "move that file away, or set ROUNDSMAN_HOME to another folder"
-    if "locked" in text:
-        return "another process is writing to it for long; wait for it or end it"
-    if "UNIQUE" in text:
-        return "another process has written to this run; see: roundsman runs list"
-    return "set ROUNDSMAN_HOME to a folder that can be written and has room"
 
 
 def _clean(text: str) -> str:

@@ -121,23 +121,22 @@ class Tools(Part):
 
 
 SIGNALS = (
-    "repeat", "near", "error", "failing", "cycle", "clock", "rewrite", "poll", "narration", "blank",
+    "repeat", "near", "error", "failing", "cycle", "clock", "rewrite", "refused", "poll",
+    "narration", "blank",
 )  # fmt: skip
-"""Names under `repetition.signals`. The guard's signals carry these names; a test holds both
-lists together."""
+"""Names under `repetition.signals`; a test holds them and the guard's together."""
 
 
 class Repetition(Part):
-    """The same again. `simple` looks at calls alone: the `limit`-th identical one among the last
-    `window` is not run. `results` looks at what the calls gave: evidence of each signal adds up to
-    points, and the levels say at how many the model is warned, a call withheld, the run stopped."""
+    """The same again: `simple` looks at calls alone (`window`, `limit`), `results` at what they
+    gave: evidence of each signal adds up to points, and these meet three levels."""
 
     mode: Literal["off", "simple", "results"] = "off"
     window: Annotated[int, Field(gt=0, le=50, strict=True)] = 5
     limit: Limit = 3
-    warn: Points = 2.0
-    withhold: Points = 3.0
-    stop: Points = 4.0
+    warn: Points = 1.0
+    withhold: Points = 2.0
+    stop: Points = 3.0
     poll: Seconds | None = 300.0
     signals: list[Annotated[str, AfterValidator(_signal_name)]] = list(SIGNALS)
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from roundsman.ledger.view import BODIES, head_of
 from roundsman.report.text import as_dicts, as_list, clean, compact
 
 QUERY_LIMIT = 8_000
 """Characters of a query that are shown in files; longer ones are whole in report.json only."""
 
 _TEXTS = ("raw", "query", "sql", "promql", "expr")
-_BODIES = ("excerpts", "rows", "series", "changes", "templates", "error", "reason")
 _BODY = r'"{}": \[(?!\])"?'
 
 
@@ -108,10 +108,10 @@ def readable(excerpt: object) -> str:
         with contextlib.suppress(ValueError, RecursionError):
             excerpt = json.loads(excerpt)
     if isinstance(excerpt, Mapping):
-        excerpt = next((excerpt[key] for key in _BODIES if excerpt.get(key)), excerpt)
+        excerpt = head_of(excerpt)
     elif isinstance(excerpt, str) and excerpt.startswith("{"):
         start = next(
-            (hit for key in _BODIES if (hit := re.search(_BODY.format(key), excerpt))), None
+            (hit for key in BODIES if (hit := re.search(_BODY.format(key), excerpt))), None
         )
         if start:
             excerpt = excerpt[start.end() :] + "…"

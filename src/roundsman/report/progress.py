@@ -19,9 +19,8 @@ from roundsman.report.text import clean, plural, show_number
 class Progress:
     """One live line on a terminal; elsewhere a plain line for each round, question and note.
 
-    `limits` may hold `max_rounds`, `tokens`, `steps` and `actions` (None or missing: no limit) and
-    `note`, a sentence shown at the start. No method raises: a closed pipe must not end a run.
-    `clock` gives seconds.
+    `limits` may hold `max_rounds` and `tokens` (None or missing: no limit). No method raises: a closed
+    pipe must not end a run. `clock` gives seconds.
     """
 
     def __init__(
@@ -54,8 +53,6 @@ class Progress:
                 )
                 live.start()
                 self._live = live
-        if self._limits.get("note"):
-            self.note(str(self._limits["note"]))
 
     def round_started(self, n: int, max_rounds: int | None = None) -> None:
         """Round `n` begins, of at most `max_rounds` (None: as in the limits, or no limit)."""

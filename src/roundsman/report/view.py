@@ -212,6 +212,9 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
                 f"overrun {model} made a reply of {show_number(made)} tokens where "
                 f"{show_number(allowed)} were allowed"
             )
+    for item in as_dicts(report.get("notes")):
+        where = clean(item.get("round"), 20)
+        yield (f"round {where}: " if where else "") + clean(item.get("reason"))
     for item in as_dicts(report.get("blocks")):
         why = clean(item.get("reason"))
         yield "blocked " + _join(clean(item.get("tool"), 120) or _thing(item), why, None)

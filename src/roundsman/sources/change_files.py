@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roundsman.errors import SourceError
+from roundsman.sources.fields import first_of
 from roundsman.sources.protocols import Change
 from roundsman.sources.times import parse_time
 
@@ -33,10 +34,6 @@ _TEXT = (
 _BEFORE = ("previous_env", "previous_config", "old_env", "old_config", "before", "previous", "from")
 _AFTER = ("env", "config", "new_env", "new_config", "after", "to", "value")
 _LISTS = ("deploys", "deployments", "commits", "flags", "feature_flags", "changes", "items", "data")
-
-
-def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((record[name] for name in names if record.get(name) not in (None, "")), None)
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -78,9 +75,12 @@ def _diff(record: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
             if isinstance(pair, list) and len(pair) == 2:
                 out[str(key)] = (pair[0], pair[1])
             elif isinstance(pair, dict):
-                out[str(key)] = (_first(pair, ("old", *_BEFORE)), _first(pair, ("new", *_AFTER)))
+                out[str(key)] = (
+                    first_of(pair, ("old", *_BEFORE)),
+                    first_of(pair, ("new", *_AFTER)),
+                )
         return out
-    before, after = _first(record, _BEFORE), _first(record, _AFTER)
+    before, after = first_of(record, _BEFORE), first_of(record, _AFTER)
     if before is None or after is None or isinstance(before, dict) != isinstance(after, dict):
         return {}
     old, new = _flat(before), _flat(after)
@@ -94,7 +94,7 @@ def read_change_file(path: Path, kind: str) -> tuple[list[Change], int]:
     A deploy that carries its configuration but not the one before is compared with the deploy of
     the same service before it. Raises SourceError, one line with file and line, when it is not JSON.
     """
-    dated = [(parse_time(_first(record, _TIME)), record) for record in _records(path)]
+    dated = [(parse_time(first_of(record, _TIME)), record) for record in _records(path)]
     if dated and all(at is None for at, _ in dated):
         # passed over in silence it would read as "nothing was deployed"
         fields = ", ".join(_TIME[:5])
@@ -103,13 +103,13 @@ def read_change_file(path: Path, kind: str) -> tuple[list[Change], int]:
     last: dict[str, Any] = {}
     out: list[Change] = []
     for at, record in known:
-        service = str(_first(record, _SERVICE) or "")
-        config = _first(record, _AFTER)
-        if _first(record, _BEFORE) is None and isinstance(config, dict) and service in last:
+        service = str(first_of(record, _SERVICE) or "")
+        config = first_of(record, _AFTER)
+        if first_of(record, _BEFORE) is None and isinstance(config, dict) and service in last:
             record = {**record, "previous_env": last[service], "env": config}
         if isinstance(config, dict):
             last[service] = config
         text = " ".join(str(record[k]) for k in _TEXT if record.get(k))
-        name = str(_first(record, _NAME) or kind)
+        name = str(first_of(record, _NAME) or kind)
         out.append(Change(at, kind, service, name, _diff(record), text[:2000]))
     return out, len(dated) - len(known)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from roundsman.errors import SourceError
 from roundsman.sources.change_files import read_change_file
+from roundsman.sources.extents import LATE, sensible_end
 from roundsman.sources.log_files import BYTE_BUDGET, SCAN_BUDGET, SECONDS, LogFile
 from roundsman.sources.metric_files import read_metric_file
 from roundsman.sources.protocols import Change, LogLine, Series, Span, Unseen, Window
@@ -136,10 +137,15 @@ class IncidentFolder:
         """The time metrics and logs cover; changes count only when there is nothing else."""
         if self._extent is not None:
             return self._extent
-        edges = [(float(s.times[0]), float(s.times[-1])) for s in self._series]
-        edges += [edge for file in self._logs if not file.packed and (edge := file.extent())]
+        ends = [sensible_end(one.times) for one in self._series]
+        if late := sum(count for _, count in ends):
+            self.note(Unseen("metrics", f"samples {LATE}", late))
+        edges = [(float(s.times[0]), end) for s, (end, _) in zip(self._series, ends, strict=True)]
+        files = [file for file in self._logs if not file.packed]
+        edges += [edge for file in files if (edge := file.extent(self.note))]
         if not edges:  # unpacking a large file for its last line is worth it only now
-            edges = [edge for file in self._logs if file.packed and (edge := file.extent())]
+            packed = [file for file in self._logs if file.packed]
+            edges = [edge for file in packed if (edge := file.extent(self.note))]
         if not edges and self._spans:
             edges = [(self._spans[0].at, self._spans[-1].at)]
         if not edges:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
+from roundsman.sources.extents import FAR, LATE
 from roundsman.sources.log_lines import parse_line
 from roundsman.sources.log_reading import LOOK_BACK, SLACK, Asked, Reading, Report, edge_time
 from roundsman.sources.log_scan import (
@@ -89,8 +90,11 @@ class LogFile:
         except UNREADABLE as error:
             report(Unseen(self.path.name, f"cannot be read to its end: {error}"[:200]))
 
-    def extent(self) -> tuple[float, float] | None:
-        """Times of the first and the last line that have one; a gzip file is unpacked for it."""
+    def extent(self, report: Report) -> tuple[float, float] | None:
+        """Times of the first and the last line that have one; a gzip file is unpacked for it.
+
+        A last line dated far after lines all along the file is left out, and `report` hears of it.
+        """
         try:
             if self.packed:
                 return self._unpacked_extent()
@@ -103,9 +107,22 @@ class LogFile:
                     last = edge_time(file.read(), _year(), last=True, most=CHUNK)
                     if last is not None:
                         break
+                along = [self._time_at(file, size * part // 8, _year()) for part in range(8)]
+                known = [at for at in along if at is not None]
+                if last is not None and len(known) > 4 and last - max(known) > FAR:
+                    last = self._last_before(file, size, max(known) + FAR) or max(known)
+                    report(Unseen(self.path.name, f"its last line is {LATE}"))
         except OSError:
             return None
         return None if first is None or last is None else (min(first, last), max(first, last))
+
+    def _last_before(self, file: BinaryIO, size: int, limit: float) -> float | None:
+        file.seek(max(0, size - 65536))
+        for line in reversed(file.read().decode("utf-8", "replace").splitlines()):
+            found = parse_line(line, "", _year())
+            if found and found.at <= limit:
+                return found.at
+        return None
 
     def _unpacked_extent(self) -> tuple[float, float] | None:
         first = last = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
+from roundsman.sources.fields import first_of
 from roundsman.sources.protocols import LogLine
 from roundsman.sources.times import find_time, parse_time
 
@@ -28,10 +28,6 @@ def is_bad(level: str) -> bool:
     return level.upper() in _BAD
 
 
-def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((record[name] for name in names if record.get(name) not in (None, "")), None)
-
-
 def _json_line(raw: str, service: str) -> LogLine | None:
     try:
         record = json.loads(raw)
@@ -39,16 +35,16 @@ def _json_line(raw: str, service: str) -> LogLine | None:
         return None
     if not isinstance(record, dict):
         return None
-    at = parse_time(_first(record, _TIME))
+    at = parse_time(first_of(record, _TIME))
     if at is None:
         return None
-    text, owner = _first(record, _TEXT), _first(record, _SERVICE)
+    text, owner = first_of(record, _TEXT), first_of(record, _SERVICE)
     if isinstance(owner, dict):
         owner = owner.get("name")
     return LogLine(
         at=at,
         service=owner if isinstance(owner, str) else service,
-        level=str(_first(record, _LEVEL) or "").upper()[:16],
+        level=str(first_of(record, _LEVEL) or "").upper()[:16],
         text=text if isinstance(text, str) else raw,
         raw=raw,
     )

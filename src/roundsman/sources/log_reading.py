@@ -17,6 +17,9 @@ SLACK = 30.0
 #: how many lines are looked at for one with a time
 LOOK_BACK = 200
 
+#: part of a question's time that may go into parsing what nothing was searched for in
+_PARSING = 0.5
+
 Report = Callable[[Unseen], None]
 
 
@@ -81,7 +84,9 @@ class Reading:
         return max(first, last) < early or min(first, last) > late
 
     def _everything(self, data: bytes, progress: float) -> Iterator[LogLine]:
-        given = self._parse.allow(len(data), progress)
+        # searching is worth more than parsing when there is no time for both
+        late = self._pace.behind(progress, _PARSING)
+        given = self._parse.allow(len(data), progress, late)
         cut = len(data)
         if given < cut:
             cut = data.rfind(b"\n", 0, given) + 1

@@ -40,9 +40,12 @@ class Quota:
         self.offered = 0
         self.spent = 0
 
-    def allow(self, size: int, progress: float) -> int:
-        """How many of `size` more bytes may be spent at `progress` (0 to 1) of the file."""
+    def allow(self, size: int, progress: float, late: bool = False) -> int:
+        """How many of `size` more bytes may be spent at `progress` (0 to 1) of the file; none when
+        it is `late`."""
         self.offered += size
+        if late:
+            return 0
         fits = self.offered <= self.total * progress  # as dense to its end, it stays within
         if fits or self.spent + size <= self.total // 16:
             given = size
@@ -64,10 +67,10 @@ class Pace:
         self._clock = clock
         self._began = clock()
 
-    def behind(self, progress: float) -> bool:
-        """Whether more than the share of the time up to `progress` (0 to 1) is spent; a tenth of
-        it may be spent at once."""
-        return self._clock() - self._began > self.seconds * max(progress, 0.1)
+    def behind(self, progress: float, part: float = 1.0) -> bool:
+        """Whether more than the time up to `progress` (0 to 1) is spent, of a `part` of the whole; a
+        tenth of it may be spent at once."""
+        return self._clock() - self._began > self.seconds * part * max(progress, 0.1)
 
 
 def ascii_part(text: str) -> bytes:

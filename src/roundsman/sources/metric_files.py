@@ -23,6 +23,7 @@ _SEPARATORS = (":", "/", "|", ".")
 _IN_MEMORY = 32 * 1024 * 1024
 _PACKED = 8
 UNUSABLE = "samples without a readable time or a finite number"
+_NAMED = 5
 
 Report = Callable[[Unseen], None]
 
@@ -137,6 +138,7 @@ def read_metric_file(path: Path, report: Report | None = None) -> list[Series]:
         config = {"memory_limit": "256MB", "threads": "2", "temp_directory": spill}
         connection = duckdb.connect(":memory:", config=config)
         try:
+            connection.execute("SET enable_progress_bar = false")  # it would go to the output
             shape = shape_of(connection, path)
             if size * (_PACKED if packed else 1) > _IN_MEMORY:
                 from roundsman.sources.metric_stream import stream
@@ -151,16 +153,26 @@ def read_metric_file(path: Path, report: Report | None = None) -> list[Series]:
 
 
 def _load(connection: Any, path: Path, shape: Shape, report: Report | None) -> list[Series]:
-    series, dropped = (_long if shape.value else _wide)(connection, path, shape)
+    series, dropped, lost = (_long if shape.value else _wide)(connection, path, shape)
     if not series:
         what = f"a number in {shape.value}" if shape.value else "numbers beside it"
         raise SourceError(f"{path.name}: no row with a readable time in {shape.time} and {what}")
-    if dropped and report:
-        report(Unseen(path.name, UNUSABLE, dropped))
+    if report:
+        say_dropped(path, dropped, lost, report)
     return series
 
 
-def _long(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int]:
+def say_dropped(path: Path, dropped: int, lost: list[str], report: Report) -> None:
+    """Count the samples that could not be used, and name the series of which none could."""
+    if dropped:
+        report(Unseen(path.name, UNUSABLE, dropped))
+    if lost:
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        names = ", ".join(lost[:_NAMED]) + more
+        report(Unseen(path.name, f"series without one usable sample: {names}", len(lost)))
+
+
+def _long(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int, list[str]]:
     who = f"CAST({quote(shape.service)} AS VARCHAR)" if shape.service else "''"
     value = f"TRY_CAST({quote(shape.value)} AS DOUBLE)"
     rows = connection.execute(
@@ -172,6 +184,7 @@ def _long(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int]
     values = np.asarray(rows["v"], dtype=np.float64)
     labels = list(zip(_column(rows, "s"), _column(rows, "m"), strict=True))
     out: list[Series] = []
+    lost: list[str] = []
     begin = 0
     for index in range(1, len(labels) + 1):
         if index == len(labels) or labels[index] != labels[begin]:
@@ -179,11 +192,12 @@ def _long(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int]
             part = slice(begin, index)
             one = _ordered(str(name[0] or ""), str(name[1] or ""), times[part], values[part])
             out += [one] if one else []
+            lost += [] if one else [f"{name[0] or ''} {name[1] or ''}".strip()]
             begin = index
-    return out, len(labels) - sum(one.times.size for one in out)
+    return out, len(labels) - sum(one.times.size for one in out), lost
 
 
-def _wide(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int]:
+def _wide(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int, list[str]]:
     labels = split_names(shape.columns, path.name.split(".")[0])
     who = f"CAST({quote(shape.service)} AS VARCHAR)" if shape.service else "''"
     picked = ", ".join(
@@ -198,13 +212,18 @@ def _wide(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int]
     times = _times(_column(rows, "t"))
     owners = np.asarray([str(name or "") for name in _column(rows, "s")], dtype=object)
     out: list[Series] = []
+    lost: list[str] = []
     written = 0  # an empty cell is a gap, not a sample that was lost
     for index, (owner, metric) in enumerate(labels.values()):
         masked = np.ma.masked_invalid(np.ma.asarray(rows[f"c{index}"], dtype=np.float64))
         values = np.asarray(masked.filled(np.nan), dtype=np.float64)
-        written += int(np.sum(rows[f"n{index}"]))
+        filled = int(np.sum(rows[f"n{index}"]))
+        written += filled
+        usable = sum(one.times.size for one in out)
         for row_owner in sorted(set(owners.tolist())):
             mine = owners == row_owner
             one = _ordered(row_owner or owner, metric, times[mine], values[mine])
             out += [one] if one else []
-    return out, written - sum(one.times.size for one in out)
+        if filled and usable == sum(one.times.size for one in out):
+            lost.append(f"{owner} {metric}".strip())
+    return out, written - sum(one.times.size for one in out), lost

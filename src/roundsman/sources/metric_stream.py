@@ -13,14 +13,15 @@ import numpy as np
 
 from roundsman.errors import SourceError
 from roundsman.sources.metric_files import (
-    UNUSABLE,
     Report,
     Shape,
     quote,
     reader_of,
+    say_dropped,
     split_names,
 )
 from roundsman.sources.protocols import Floats, Series, Unseen
+from roundsman.sources.times import LATEST
 
 #: samples of one file that are kept in memory, 24 bytes each
 MOST_POINTS = 2_000_000
@@ -35,7 +36,7 @@ def stream(connection: Any, path: Path, shape: Shape, report: Report | None) -> 
     """
     connection.execute("SET TimeZone = 'UTC'")
     source = _rows(path, shape)
-    good = "t IS NOT NULL AND isfinite(v)"
+    good = f"t IS NOT NULL AND t < {LATEST} AND isfinite(v)"
     connection.execute(
         "CREATE TEMP TABLE known AS SELECT row_number() OVER (ORDER BY s, m) AS id, * FROM ("
         f"SELECT s, m, count(*) FILTER ({good}) AS n, min(t) FILTER ({good}) AS a, "
@@ -49,8 +50,9 @@ def stream(connection: Any, path: Path, shape: Shape, report: Report | None) -> 
         raise SourceError(f"{path.name}: no row with a readable time in {shape.time} and a number")
     if series > _MOST_SERIES:
         raise SourceError(f"{path.name}: {series:,} series, more than {_MOST_SERIES:,}; split it")
-    if everything > samples and report:
-        report(Unseen(path.name, UNUSABLE, int(everything - samples)))
+    if report:
+        none = connection.execute("SELECT trim(s || ' ' || m) FROM known WHERE n = 0 ORDER BY 1")
+        say_dropped(path, int(everything - samples), [name for (name,) in none.fetchall()], report)
     at, value, group = "t", "v", ""
     if samples > MOST_POINTS:
         wide = (last - first) * series
@@ -61,7 +63,8 @@ def stream(connection: Any, path: Path, shape: Shape, report: Report | None) -> 
             report(Unseen(path.name, why, int(samples)))
     rows = connection.execute(
         f"SELECT known.id AS id, {at} AS t, {value} AS v FROM ({source}) AS r JOIN known "
-        f"ON known.s = r.s AND known.m = r.m WHERE r.t IS NOT NULL AND isfinite(r.v) {group} "
+        f"ON known.s = r.s AND known.m = r.m WHERE r.t IS NOT NULL AND r.t < {LATEST} "
+        f"AND isfinite(r.v) {group} "
         "ORDER BY 1, 2",
         [str(path)],
     ).fetchnumpy()

@@ -23,10 +23,6 @@ class Window:
     start: float
     end: float
 
-    def last_minutes(self, minutes: float) -> Window:
-        """The same end, at most `minutes` long and never longer than this window."""
-        return Window(max(self.start, self.end - minutes * 60), self.end)
-
     def holds(self, at: float) -> bool:
         """Whether a moment lies inside."""
         return self.start <= at <= self.end

@@ -25,6 +25,8 @@ _MONTHS = {
         start=1,
     )
 }
+#: 2200-01-01: what is later is no time of an incident
+LATEST = 7_258_118_400.0
 #: how much of a line is searched for its time; further in, numbers belong to the message
 _HEAD = 160
 
@@ -40,8 +42,8 @@ def _seconds(
 def _whole_seconds(
     date: tuple[int, int, int], clock: tuple[int, int, int], zone: str | None
 ) -> float | None:
-    if date[0] < 1971:
-        return None  # 0001-01-01 and 1970-01-01 are written for "no time"
+    if not 1971 <= date[0] < 2200:
+        return None  # 0001-01-01, 1970-01-01 and 9999-12-31 are written for "no time" and "never"
     offset = timedelta()
     if zone and zone not in ("Z", "UTC", "GMT"):
         digits = zone[1:].replace(":", "")
@@ -62,7 +64,7 @@ def from_number(value: float) -> float | None:
         return None
     for scale, limit in ((1.0, 1e11), (1e3, 1e14), (1e6, 1e17), (1e9, 1e20)):
         if value < limit:
-            return value / scale if value / scale > 1e8 else None
+            return value / scale if 1e8 < value / scale < LATEST else None
     return None
 
 
@@ -104,7 +106,8 @@ def parse_time(value: object, year: int | None = None) -> float | None:
     if isinstance(value, int | float):
         return from_number(float(value))
     if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        at = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        return at if 1e8 < at < LATEST else None
     text = str(value).strip()
     try:
         return from_number(float(text))

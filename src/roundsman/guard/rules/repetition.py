@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from roundsman.guard.account import Account
 from roundsman.guard.events import ActionBegins, ActionEnds, Event, StepBegins
-from roundsman.guard.stuck import gathered, proposed
+from roundsman.guard.stuck import gathered, proposed, remember
 from roundsman.guard.stuck.fold import RULE, asked_of
 from roundsman.guard.stuck.narration import MOST_BLANKS, MOST_TALK
 from roundsman.guard.stuck.polling import waited
+from roundsman.guard.stuck.score import NEW_CALL
 from roundsman.guard.verdicts import Kind, Verdict
 
 
@@ -42,7 +43,7 @@ class SimpleRepetition:
 class Stuck:
     """Evidence that nothing new comes of the calls adds up to points (`guard.stuck`): at `warn`
     the model is told with the result, at `withhold` a call that repeats is not run, at `stop` the
-    run ends. A level is never skipped. In a round the first stop only cuts the round, since the
+    run ends (never before a call was withheld). In a round the first stop only cuts the round, since the
     next one begins with a clean conversation.
 
     A poll is withheld when its answer has not changed for `poll` seconds.
@@ -68,10 +69,12 @@ class Stuck:
         if event.effect == "poll":
             return self._polled(account, event)
         mine = proposed(memory, call, self.signals)
-        points = gathered(memory, self.signals) + mine
-        if points >= self.stop and memory.withheld:
+        before = gathered(memory, self.signals)
+        points = before + mine
+        # what one call weighs by itself withholds it, but ends nothing: the model was not told yet
+        if before + min(mine, 1.0) >= self.stop and memory.withheld:
             return self._end(account, event, points)
-        if points >= self.withhold and mine > 0:
+        if points >= self.withhold and mine > -NEW_CALL:
             return self._refuse(event, points, _why(event))
         return None
 
@@ -79,9 +82,10 @@ class Stuck:
         memory = account.stuck
         if memory.warned or event.tool in self.final:
             return None
-        from roundsman.guard.stuck import remember
-
-        points = gathered(remember(memory, event), self.signals)
+        after = remember(memory, event)
+        if event.effect == "poll":
+            return self._waits_long(waited(after, event.call, event.at))
+        points = gathered(after, self.signals)
         if points < self.warn:
             return None
         why = (
@@ -89,6 +93,13 @@ class Stuck:
             "something else, or give your answer with what you have"
         )
         numbers = {"points": round(points, 2)}
+        return Verdict(Kind.AMEND, self.name, self.layer, why, numbers=numbers)
+
+    def _waits_long(self, spent: float) -> Verdict | None:
+        if "poll" not in self.signals or self.poll is None or spent < self.poll / 2:
+            return None
+        why = f"the same answer for {spent:.0f} s; it will be asked for no longer than {self.poll:g} s"
+        numbers = {"seconds": round(spent, 1)}
         return Verdict(Kind.AMEND, self.name, self.layer, why, numbers=numbers)
 
     def _polled(self, account: Account, event: ActionBegins) -> Verdict | None:
@@ -124,10 +135,11 @@ class OnlyTalk:
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
         memory = account.stuck
+        why = ""
         if "blank" in self.signals and memory.blanks >= MOST_BLANKS:
             why = f"{memory.blanks} empty replies in a row"
-        elif "narration" in self.signals and memory.talk + 1 >= MOST_TALK:
-            why = f"{memory.talk + 1} replies in a row said the same and called no tool"
+        elif "narration" in self.signals and memory.talk >= MOST_TALK:
+            why = f"{memory.talk} replies in a row announced the same and called no tool"
         else:
             return None
         return Verdict(Kind.STOP, self.name, self.layer, why, "repetition")

@@ -19,6 +19,8 @@ class Clock:
 
     def seen(self, memory: Memory, outcome: Outcome) -> float:
         call = outcome.asked.call
+        if outcome.withheld:
+            return 0.0
         if memory.run[0] == call and memory.run[1] >= UNBROKEN:
             return 1.0
         alike = any(
@@ -28,4 +30,4 @@ class Clock:
         return 0.4 if alike else 0.0
 
     def asked(self, memory: Memory, call: Asked) -> float:
-        return 0.0
+        return 1.0 if memory.run[0] == call.call and memory.run[1] > 1 else 0.0

@@ -7,6 +7,7 @@ from typing import ClassVar
 from roundsman.guard.stuck.memory import Asked, Memory, Outcome
 
 LONGEST = 4
+POINTS = 1.0
 
 
 class Cycle:
@@ -17,13 +18,16 @@ class Cycle:
     extra: ClassVar[bool] = True
 
     def seen(self, memory: Memory, outcome: Outcome) -> float:
+        if outcome.withheld:
+            return 0.0
         trail = [(o.asked.call, o.print) for o in memory.past if not o.withheld]
         trail.append((outcome.asked.call, outcome.print))
         for period in range(2, LONGEST + 1):
             last = trail[-period:]
             if len(trail) >= 2 * period and last == trail[-2 * period : -period]:
-                return 0.5 if len(set(last)) > 1 else 0.0
+                return POINTS if len(set(last)) > 1 else 0.0
         return 0.0
 
     def asked(self, memory: Memory, call: Asked) -> float:
-        return 0.0
+        turning = any(name == self.name for o in memory.past for name, _ in o.points)
+        return 1.0 if turning and any(o.asked.call == call.call for o in memory.past) else 0.0

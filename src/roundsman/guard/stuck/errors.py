@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roundsman.guard.gist import likeness
+from roundsman.guard.gist import calls_alike
 from roundsman.guard.stuck.memory import Asked, Memory, Outcome
-from roundsman.guard.stuck.near import LIKE
+from roundsman.guard.stuck.near import ASKED, LIKE
+
+SAME_WORDS, SAME_KIND = 1.0, 0.2
+VARIED, ANOTHER = 0.6, 0.3
+"""Points of a new failure: of a variation of a call that failed, of any other call."""
 
 
 class SameError:
@@ -17,15 +21,15 @@ class SameError:
     extra: ClassVar[bool] = False
 
     def seen(self, memory: Memory, outcome: Outcome) -> float:
-        if not outcome.fault:
+        if not outcome.fault or outcome.withheld:
             return 0.0
         alike = [o for o in memory.past if o.fault == outcome.fault]
         if any(o.print == outcome.print for o in alike):
-            return 0.8
-        return 0.4 if alike else 0.0
+            return SAME_WORDS
+        return SAME_KIND if alike else 0.0
 
     def asked(self, memory: Memory, call: Asked) -> float:
-        return 0.0
+        return _tried(memory, call)
 
 
 class Failing:
@@ -36,11 +40,20 @@ class Failing:
     extra: ClassVar[bool] = False
 
     def seen(self, memory: Memory, outcome: Outcome) -> float:
-        if not outcome.fault:
+        if not outcome.fault or outcome.withheld:
             return 0.0
         gist = outcome.asked.gist
-        varied = any(o.fault and likeness(o.asked.gist, gist) >= LIKE for o in memory.past)
-        return 0.6 if varied else 0.2
+        varied = any(o.fault and calls_alike(o.asked.gist, gist) >= LIKE for o in memory.past)
+        return VARIED if varied else ANOTHER
 
     def asked(self, memory: Memory, call: Asked) -> float:
-        return 0.0
+        return _tried(memory, call)
+
+
+def _tried(memory: Memory, call: Asked) -> float:
+    """Points of asking for what failed: the very call, or a variation of it."""
+    failed = [o.asked for o in memory.past if o.fault and not o.withheld]
+    if any(a.call == call.call for a in failed):
+        return 1.0
+    near = any(a.tool == call.tool and calls_alike(a.gist, call.gist) >= LIKE for a in failed)
+    return ASKED if near else 0.0

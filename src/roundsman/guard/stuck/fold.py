@@ -14,23 +14,26 @@ from roundsman.guard.stuck.memory import BEGUN, PAST, WRITTEN, Asked, Memory, Ou
 from roundsman.guard.stuck.narration import replied
 from roundsman.guard.stuck.near import NearDuplicate
 from roundsman.guard.stuck.polling import polled
+from roundsman.guard.stuck.refusals import Refused
 from roundsman.guard.stuck.repeat import Repeat
 from roundsman.guard.stuck.rewrite import Rewrite
 from roundsman.guard.stuck.signals import Signal
 
 SIGNALS: tuple[Signal, ...] = (
-    Repeat(), NearDuplicate(), SameError(), Failing(), Cycle(), Clock(), Rewrite(),
+    Repeat(), NearDuplicate(), SameError(), Failing(), Cycle(), Clock(), Rewrite(), Refused(),
 )  # fmt: skip
 """The signals that look at calls. Polls, narration and blank replies are judged by themselves."""
 
 RULE = "repetition"
 WITHHELD = "withheld"
+EXACT, VARIED = 1.0, 0.3
+"""Points of a call that was withheld: of one that had been asked before, of a variation of one."""
 
 
 def asked_of(event: ev.ActionBegins) -> Asked:
     """The call of a proposal as the signals see it."""
     e = event
-    return Asked(e.call, e.gist, e.tool, e.effect, e.alters)
+    return Asked(e.call, e.gist, e.tool, e.effect, e.alters, e.agent)
 
 
 def _action_begins(m: Memory, e: ev.ActionBegins) -> Memory:
@@ -46,7 +49,7 @@ def _action_ends(m: Memory, e: ev.ActionEnds) -> Memory:
     left = {k: v for k, v in m.open.items() if k != e.id}
     if e.status in ("blocked", "unknown"):
         return evolve(m, open=left)
-    now = Outcome(call, e.print, e.shape, e.fault)
+    now = Outcome(call, e.print, e.shape, e.fault, step=m.steps)
     if call.effect == "poll":
         return evolve(m, open=left, polls=polled(m, now, e.at))
     points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(m, now)))
@@ -56,7 +59,7 @@ def _action_ends(m: Memory, e: ev.ActionEnds) -> Memory:
     if call.alters and not now.fault:
         if call.call not in written:
             past = tuple(o for o in past if o.asked.call == call.call)
-            progress = True
+            progress, now = True, evolve(now, points=(), fresh=True)
         written = (*(w for w in written if w != call.call), call.call)[-WRITTEN:]
     return evolve(
         m,
@@ -69,14 +72,20 @@ def _action_ends(m: Memory, e: ev.ActionEnds) -> Memory:
     )
 
 
+def _step_begins(m: Memory, e: ev.StepBegins) -> Memory:
+    return evolve(m, steps=m.steps + 1)
+
+
 def _step_ends(m: Memory, e: ev.StepEnds) -> Memory:
-    return m if e.calls is None or e.error else replied(m, e.calls, e.said)
+    return m if e.calls is None or e.error else replied(m, e.calls, e.said, e.announces)
 
 
 def _ruled(m: Memory, e: ev.Ruled) -> Memory:
     """What the repetition rule said: that a withheld call was asked for is evidence of its own."""
-    if not e.applied or e.rule != RULE:
+    if not e.applied:
         return m
+    if e.rule != RULE:
+        return _refused(m, e) if e.verdict == "refuse" and e.layer == "tool" else m
     if e.verdict == "amend":
         return evolve(m, warned=True)
     if e.verdict == "cut":
@@ -84,10 +93,28 @@ def _ruled(m: Memory, e: ev.Ruled) -> Memory:
     call = e.numbers.get("call")
     if e.verdict != "refuse" or not isinstance(call, str):
         return m
+    known = [o for o in m.past if o.asked.call == call]
+    weight = EXACT if known else VARIED
+    if any(o.withheld and o.step == m.steps for o in known):
+        weight = 0.0  # the same reply asked for it several times: nobody was told yet
     outcome = Outcome(
-        Asked(call, tool=e.subject), fresh=False, withheld=True, points=((WITHHELD, 1.0),)
+        Asked(call, tool=e.subject),
+        fresh=False,
+        withheld=True,
+        step=m.steps,
+        points=((WITHHELD, weight),),
     )
     return evolve(m, past=(*m.past, outcome)[-PAST:], withheld=m.withheld + 1)
+
+
+def _refused(m: Memory, e: ev.Ruled) -> Memory:
+    """Another rule refused a call: its rule and tool stand for what was said of it."""
+    refusal = Outcome(
+        Asked("", tool=e.subject), fault=f"{e.rule} {e.subject}", withheld=True, step=m.steps
+    )
+    points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(m, refusal)))
+    refusal = evolve(refusal, points=points, fresh=False)
+    return evolve(m, past=(*m.past, refusal)[-PAST:], withheld=m.withheld + 1)
 
 
 def _run_resumes(m: Memory, e: ev.RunResumes) -> Memory:
@@ -97,7 +124,8 @@ def _run_resumes(m: Memory, e: ev.RunResumes) -> Memory:
 def _round_begins(m: Memory, e: ev.RoundBegins) -> Memory:
     """A new round sees no earlier conversation, so asking anew is no repetition. What was written
     is written, and how often a round was cut for repeating itself stays known."""
-    return Memory(open=m.open, written=m.written, polls=m.polls, cuts=m.cuts)
+    kept = {"open": m.open, "written": m.written, "polls": m.polls, "cuts": m.cuts}
+    return evolve(Memory(), **kept, steps=m.steps)
 
 
 def _user_turn(m: Memory, e: ev.UserTurn) -> Memory:
@@ -108,6 +136,7 @@ def _user_turn(m: Memory, e: ev.UserTurn) -> Memory:
 _FOLD: dict[str, Callable[[Memory, Any], Memory]] = {
     ev.ActionBegins.kind: _action_begins,
     ev.ActionEnds.kind: _action_ends,
+    ev.StepBegins.kind: _step_begins,
     ev.StepEnds.kind: _step_ends,
     ev.Ruled.kind: _ruled,
     ev.RunResumes.kind: _run_resumes,

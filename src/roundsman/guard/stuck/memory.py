@@ -33,7 +33,8 @@ class Asked:
 @dataclass(frozen=True)
 class Outcome:
     """A call and what came of it. `points` is the evidence each signal saw in it; `fresh` says
-    that it brought something new; `print` and `fault` are explained in `prints.result_prints`."""
+    that it brought something new; `print` and `fault` are explained in `prints.result_prints`.
+    `step` is the number of model calls before it."""
 
     asked: Asked
     print: str = ""
@@ -41,6 +42,7 @@ class Outcome:
     fault: str = ""
     fresh: bool = True
     withheld: bool = False
+    step: int = 0
     points: tuple[tuple[str, float], ...] = ()
 
 
@@ -71,6 +73,7 @@ class Memory:
     said: tuple[str, ...] = ()
     talk: int = 0
     blanks: int = 0
+    steps: int = 0
     warned: bool = False
     withheld: int = 0
     cuts: int = 0

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import re
+
 from roundsman.guard.evolve import evolve
 from roundsman.guard.gist import likeness
 from roundsman.guard.stuck.memory import SAID, Memory
 
-LIKE = 0.5
+LIKE = 0.4
 MOST_TALK = 3
-"""Replies without a call and without new words after which an agent only talks."""
+"""Announcements of the same thing in a row, none of them acted upon, after which it is only talk."""
 MOST_BLANKS = 3
 """Empty replies in a row after which nobody is there."""
+_ANNOUNCES = re.compile(
+    r"\b(?:i['’]ll|i will|i shall|i['’]m (?:now )?(?:going to|about to)|i am (?:now )?(?:going to|about to)"
+    r"|let me|let['’]s|now i|next i)\b",
+    re.IGNORECASE,
+)
 
 
-def replied(memory: Memory, calls: int, said: str) -> Memory:
+def announces(text: str) -> bool:
+    """Whether a text says what its speaker is about to do. Knows English only: an agent that
+    answers the same label for the same kind of item must never be taken for one that talks."""
+    return _ANNOUNCES.search(text[:300]) is not None or _ANNOUNCES.search(text[-300:]) is not None
+
+
+def replied(memory: Memory, calls: int, said: str, announced: bool) -> Memory:
     """The memory after a reply with so many tool calls; `said` is the sketch of its text."""
     if calls:
         return evolve(memory, said=(), talk=0, blanks=0)
     if not said:
         return evolve(memory, blanks=memory.blanks + 1)
+    if not announced:
+        return evolve(memory, said=(), talk=0, blanks=0)
     known = any(likeness(one, said) >= LIKE for one in memory.said)
-    return evolve(
-        memory,
-        said=(*memory.said, said)[-SAID:],
-        talk=memory.talk + 1 if known else 0,
-        blanks=0,
-    )
+    said_now = (*memory.said, said)[-SAID:]
+    return evolve(memory, said=said_now, talk=memory.talk + 1 if known else 1, blanks=0)

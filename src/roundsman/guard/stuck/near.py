@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roundsman.guard.gist import likeness
+from roundsman.guard.gist import calls_alike
 from roundsman.guard.stuck.memory import Asked, Memory, Outcome
 
 LIKE = 0.6
 """Share of words in common from which on two calls are near-duplicates."""
+SAME_RESULT, BLANK_RESULT, ASKED = 0.6, 0.5, -0.25
+"""Points: of an outcome, of one with a blank result, of a call that is asked for (below 0: the right
+call is often a variation of the wrong one, so it takes more to withhold it)."""
+
+NUMBERS_ONLY, ASKED_NUMBERS = 0.8, 0.3
+"""Points where even the words are the same ones, and only numbers, times or ids differ."""
 
 
 class NearDuplicate:
@@ -20,16 +26,29 @@ class NearDuplicate:
 
     def seen(self, memory: Memory, outcome: Outcome) -> float:
         mine = outcome.asked
-        for o in memory.past:
-            if o.print != outcome.print or o.asked.tool != mine.tool or o.withheld:
-                continue
-            if likeness(o.asked.gist, mine.gist) >= LIKE:
-                return 0.7 if outcome.print else 0.5
-        return 0.0
+        if outcome.withheld:
+            return 0.0
+        most = max(
+            (
+                calls_alike(o.asked.gist, mine.gist)
+                for o in memory.past
+                if o.print == outcome.print and o.asked.tool == mine.tool and not o.withheld
+            ),
+            default=0.0,
+        )
+        if most < LIKE:
+            return 0.0
+        if not outcome.print:
+            return BLANK_RESULT
+        return NUMBERS_ONLY if most == 1.0 else SAME_RESULT
 
     def asked(self, memory: Memory, call: Asked) -> float:
-        near = any(
-            o.asked.tool == call.tool and likeness(o.asked.gist, call.gist) >= LIKE
-            for o in memory.past
+        most = max(
+            (
+                calls_alike(o.asked.gist, call.gist)
+                for o in memory.past
+                if o.asked.tool == call.tool
+            ),
+            default=0.0,
         )
-        return 0.4 if near else 0.0
+        return 0.0 if most < LIKE else ASKED_NUMBERS if most == 1.0 else ASKED

@@ -8,18 +8,26 @@ from roundsman.guard.stuck.memory import Asked, Memory, Outcome
 
 
 class Repeat:
-    """Exact arguments, and a result that is equal but for volatile values. A call that is in flight
-    already counts once for each time."""
+    """Exact arguments, and a result that is equal but for volatile values. What another agent asked
+    counts half, since agents side by side do not know of each other. A call that the same agent
+    has in flight already counts once for each time."""
 
     name: ClassVar[str] = "repeat"
     extra: ClassVar[bool] = False
 
     def seen(self, memory: Memory, outcome: Outcome) -> float:
-        call = outcome.asked.call
-        known = any(o.asked.call == call and o.print == outcome.print for o in memory.past)
-        return 1.0 if known else 0.0
+        mine = outcome.asked
+        if outcome.withheld:
+            return 0.0
+        known = [
+            o.asked.agent
+            for o in memory.past
+            if o.asked.call == mine.call and o.print == outcome.print and not o.withheld
+        ]
+        return (1.0 if mine.agent in known else 0.5) if known else 0.0
 
     def asked(self, memory: Memory, call: Asked) -> float:
-        flying = sum(o.call == call.call for o in memory.open.values())
-        known = any(o.asked.call == call.call for o in memory.past)
-        return float(known) + flying
+        flying = sum(o.call == call.call and o.agent == call.agent for o in memory.open.values())
+        known = [o.asked.agent for o in memory.past if o.asked.call == call.call]
+        other = not any(agent in (call.agent, "") for agent in known)
+        return ((0.5 if other else 1.0) if known else 0.0) + flying

@@ -22,4 +22,4 @@ class Rewrite:
         if not call.alters or call.call not in memory.written:
             return 0.0
         last = memory.written[-1] == call.call
-        return 3.0 if last and call.alters == "declared" else 1.0
+        return 2.0 if last and call.alters == "declared" else 1.0

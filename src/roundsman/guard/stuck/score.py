@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from roundsman.guard.stuck.fold import SIGNALS
+from roundsman.guard.stuck.fold import SIGNALS, WITHHELD
 from roundsman.guard.stuck.memory import Asked, Memory
 
-NEWS = 1.0
+NEWS = 1.5
 """Points a fresh result takes away."""
-NEW_CALL = 0.5
+NEW_CALL = 1.0
 """Points a call that resembles none before takes away while it is judged."""
 _EXTRA = frozenset(s.name for s in SIGNALS if s.extra)
 
@@ -18,7 +18,7 @@ def gathered(memory: Memory, signals: Collection[str]) -> float:
     """Points of the remembered outcomes, in order, under these signals."""
     total = 0.0
     for outcome in memory.past:
-        points = [(n, p) for n, p in outcome.points if n in signals or outcome.withheld]
+        points = [(n, p) for n, p in outcome.points if n in signals or n == WITHHELD]
         if points:
             total += max((p for n, p in points if n not in _EXTRA), default=0.0)
             total += sum(p for n, p in points if n in _EXTRA)
@@ -28,6 +28,6 @@ def gathered(memory: Memory, signals: Collection[str]) -> float:
 
 
 def proposed(memory: Memory, call: Asked, signals: Collection[str]) -> float:
-    """Points of a call that is about to run; below 0 for one that resembles none before."""
-    points = max((s.asked(memory, call) for s in SIGNALS if s.name in signals), default=0.0)
-    return points or -NEW_CALL
+    """Points of a call that is about to run; `-NEW_CALL` for one that resembles none before."""
+    points = [s.asked(memory, call) for s in SIGNALS if s.name in signals]
+    return max((p for p in points if p), default=-NEW_CALL)

@@ -1,0 +1,41 @@
+"""A movement or a change in words, every value copied from the entry it was found in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roundsman.investigate.facts import Changed, Moved
+
+_TEMPLATE = 200
+
+
+def say_moved(moved: Moved) -> str:
+    """One movement in words, with the values of its entry."""
+    row = moved.row
+    who = f"{moved.service} " if moved.service else ""
+    if moved.log:
+        verb = "first logged" if row.get("moved") == "appeared" else "logged far more often"
+        level = f" [{row.get('level')}]" if row.get("level") else ""
+        counts = f"({row.get('before')} lines before, {row.get('after')} after)"
+        return f'{who}{verb}{level} "{moved.name[:_TEMPLATE]}" from {row["onset"]} {counts}'
+    if row.get("moved") == "appeared":
+        return f"{who}{moved.name} had no samples before {row['onset']}, then {row.get('after')}"
+    if row.get("moved") == "vanished":
+        return f"{who}{moved.name} was {row.get('before')} and has no samples after {row['onset']}"
+    if row.get("moved") == "transient":
+        values = f"from {row.get('before')} to {row.get('after')}"
+        return f"{who}{moved.name} went {values} at {row['onset']} and came back by itself"
+    return (
+        f"{who}{moved.name} went from {row.get('before')} to {row.get('after')} at {row['onset']}"
+    )
+
+
+def say_change(change: Changed, keys: Sequence[str] = ()) -> str:
+    """One change in words, with the keys of its diff (the given ones first)."""
+    row = change.row
+    of = f" of {change.service}" if change.service else ""
+    text = f"{row.get('kind')} {row.get('name')}{of} at {row.get('at')}"
+    order = [key for key in keys if key in change.diff]
+    order += [key for key in change.diff if key not in order]
+    parts = [f"{key} from {change.diff[key][0]} to {change.diff[key][1]}" for key in order[:4]]
+    return f"{text} changed {', '.join(parts)}" if parts else text

@@ -1,0 +1,114 @@
+"""What the records of a run say, in the form reports carry: read once here, for every reader."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from roundsman.guard.events import KINDS
+from roundsman.ledger.records import Record
+
+#: where a tool's result holds what was found, the most telling first
+BODIES = ("excerpts", "series", "templates", "changes", "rows", "error", "reason", "cut")
+
+
+def head_of(result: object) -> object:
+    """The part of a result a person wants to see first; the whole when none of it is named so."""
+    if isinstance(result, Mapping):
+        return next((result[key] for key in BODIES if result.get(key)), result)
+    return result
+
+
+def excerpt_of(result: object, limit: int) -> str:
+    """What was found as text, an entry a line, at most `limit` characters."""
+    head = head_of(result)
+    if isinstance(head, list):
+        return "\n".join(map(_text, head))[:limit]
+    return "" if head is None else _text(head)[:limit]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def evidence(records: Iterable[Record], excerpt: int) -> list[dict[str, Any]]:
+    """Every action that began: `id, tool, args, query, excerpt, status, result`.
+
+    One without an outcome (the process died, or the call was broken off) has the status `unknown`.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for record in records:
+        body = record.body
+        if record.kind == "action_begins":
+            rows[_id(body)] = {
+                "id": _id(body),
+                "tool": body.get("tool", ""),
+                "args": body.get("args") or {},
+                "status": "unknown",
+                "result": None,
+            }
+        elif record.kind == "action_ends":
+            row = rows.setdefault(_id(body), {"id": _id(body), "args": {}})
+            row |= {key: body.get(key) for key in ("tool", "status", "result")}
+    for row in rows.values():
+        echo = row["result"].get("query") if isinstance(row["result"], Mapping) else None
+        row["query"] = echo if echo is not None else _call_text(row)
+        row["excerpt"] = excerpt_of(row["result"], excerpt)
+    return list(rows.values())
+
+
+def _id(body: Mapping[str, Any]) -> str:
+    return str(body.get("id", ""))
+
+
+def _call_text(row: Mapping[str, Any]) -> str:
+    """The call of a tool that echoed no query; quoted, since others beside it can be pasted."""
+    return shlex.join([str(row["tool"]), json.dumps(row["args"], default=str)])
+
+
+def tool_of(body: Mapping[str, Any]) -> str:
+    """The tool a verdict was on; empty when it was on a round, a step or an agent."""
+    subject = str(body.get("subject") or "")
+    return "" if subject in KINDS else subject
+
+
+def decisions(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """Every verdict that was not Allow, in order, with the record's `seq` and `at` (seconds)."""
+    return [{"seq": one.seq, "at": one.at, **one.body} for one in records if one.kind == "ruled"]
+
+
+def guard_actions(records: Iterable[Record]) -> dict[str, list[dict[str, Any]]]:
+    """What the guard did: `refused` (with a count), `amended`, `cuts`, and as `notes` what was refused
+    and is no tool: an answer that could not be read, an agent out of its place."""
+    refused: dict[tuple[str, str], dict[str, Any]] = {}
+    amended: list[dict[str, Any]] = []
+    cuts: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
+    for index, body in _applied(records):
+        tool, reason, rule = tool_of(body), body.get("reason", ""), body.get("rule", "")
+        verdict = body.get("verdict")
+        if verdict == "cut":
+            cuts.append({"round": index, "reason": reason, "rule": rule})
+        elif verdict == "amend":
+            changes = (one for one in body.get("changes") or [] if isinstance(one, Mapping))
+            amended += [{"tool": tool, **change} for change in changes]
+        elif verdict in ("refuse", "ask") and tool:
+            row = {"tool": tool, "reason": reason, "rule": rule, "count": 0}
+            refused.setdefault((tool, reason), row)["count"] += 1
+        elif verdict in ("refuse", "ask"):
+            notes.append({"round": index, "reason": reason, "rule": rule})
+    return {"refused": list(refused.values()), "amended": amended, "cuts": cuts, "notes": notes}
+
+
+def _applied(records: Iterable[Record]) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+    """(number of the round, verdict) of every verdict that was applied."""
+    index = None
+    for record in records:
+        if record.kind == "round_begins":
+            index = record.body.get("index")
+        elif record.kind == "ruled" and record.body.get("applied", True):
+            yield index, record.body

@@ -1,0 +1,99 @@
+"""Records are read once: a report, `runs show` and a run without a report say the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.cli.journal_view import interim_report
+from roundsman.cli.runs import runs
+from roundsman.guard.events import KINDS
+from roundsman.investigate import investigate
+from roundsman.ledger import Store
+from roundsman.ledger.view import BODIES, evidence, excerpt_of, guard_actions, head_of, tool_of
+from roundsman.policy import load_policy
+from roundsman.report import to_markdown
+from roundsman.report.evidence import readable
+from roundsman.testing import ScriptedModel, call
+
+OUTAGE = Path(__file__).parents[2] / "examples" / "incidents" / "pool-exhaustion"
+SCRIPT = [
+    [call("query_logs", window_minutes=240), call("restart_pod", pod="x")],
+    "<html>not JSON at all</html>",
+    "neither is this",
+]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], Store]:
+    """A run with a clamped and a refused call, and answers nobody can read."""
+    monkeypatch.setattr("roundsman.investigate.run.model_named", lambda _: ScriptedModel(SCRIPT))
+    monkeypatch.setenv("ROUNDSMAN_HOME", str(tmp_path))
+    store = Store(tmp_path / "runs.sqlite")
+    return investigate(OUTAGE, load_policy("default"), model="scripted", store=store)[0], store
+
+
+def test_what_is_no_tool_is_not_named_as_one(run: tuple[dict[str, Any], Store]) -> None:
+    report, _ = run
+    assert [row["tool"] for row in report["refused"]] == ["restart_pod"]
+    assert [row["tool"] for row in report["amended"]] == ["query_logs"]
+    assert [note["round"] for note in report["notes"]] == [1, 2]
+    assert all("answer" in note["reason"] for note in report["notes"])
+    shown = to_markdown(report)
+    assert not [kind for kind in KINDS if kind in shown.replace("\\", "")]
+    assert "round 1: " in shown
+
+
+def test_a_run_without_its_report_shows_the_same(run: tuple[dict[str, Any], Store]) -> None:
+    report, store = run
+    records = store.records(report["run_id"])
+    interim = interim_report(store.info(report["run_id"]), records)
+    for key in ("refused", "amended", "cuts", "notes"):
+        assert interim[key] == report[key]
+    for one, other in zip(interim["evidence"], report["evidence"], strict=True):
+        assert {key: one[key] for key in ("id", "tool", "args", "query", "status")} == {
+            key: other[key] for key in ("id", "tool", "args", "query", "status")
+        }
+        assert one["excerpt"].startswith(other["excerpt"])
+    shown = CliRunner().invoke(runs, ["show", report["run_id"], "--evidence", "a1", "--json"])
+    assert json.loads(shown.output)["query"] == report["evidence"][0]["query"]
+
+
+def test_an_action_without_an_outcome_is_unknown(run: tuple[dict[str, Any], Store]) -> None:
+    report, store = run
+    begun = [r for r in store.records(report["run_id"]) if r.kind != "action_ends"]
+    assert [row["status"] for row in evidence(begun, 100)] == ["unknown"]
+
+
+@given(st.sampled_from(sorted(KINDS)) | st.text())
+def test_a_verdict_on_no_tool_names_none(subject: str) -> None:
+    assert tool_of({"subject": subject}) == ("" if subject in KINDS else subject)
+    body = {"verdict": "refuse", "subject": subject, "reason": "no", "applied": True}
+
+    class Ruled:
+        kind = "ruled"
+
+    Ruled.body = body  # type: ignore[attr-defined]
+    found = guard_actions([Ruled()])  # type: ignore[list-item]
+    assert bool(found["refused"]) != bool(found["notes"])
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*BODIES, "status", "query"]),
+        st.none() | st.text(max_size=5) | st.lists(st.text(max_size=5), max_size=2),
+    )
+)
+def test_every_reader_shows_the_same_part_of_a_result(result: dict[str, Any]) -> None:
+    head = head_of(result)
+    named = [key for key in BODIES if result.get(key)]
+    assert head == (result[named[0]] if named else result)
+    if named and isinstance(head, str) and not head.startswith("{"):
+        assert readable(result) == readable(head)
+        assert excerpt_of(result, 50) == head
