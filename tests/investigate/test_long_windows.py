@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.investigate import investigate
@@ -129,6 +129,7 @@ def test_telemetry_before_a_window_that_was_guessed_is_named(tmp_path: Path) -> 
     assert any(iso(BEGIN) in one["what"] for one in report["unseen"])
 
 
+@settings(deadline=None)
 @given(length=st.integers(1, 9 * 60))
 def test_pieces_cover_the_window_and_overlap(length: int) -> None:
     whole = Window(BEGIN, BEGIN + length * 60)
@@ -149,6 +150,7 @@ def test_pieces_cover_the_window_and_overlap(length: int) -> None:
     assert all(b - a == MINUTES - OVERLAP for a, b in pairwise(ends))
 
 
+@settings(deadline=None)
 @given(spans=st.lists(st.tuples(st.integers(0, 500), st.integers(1, 120)), max_size=6))
 def test_what_was_not_asked_is_the_window_without_what_was(spans: list[tuple[int, int]]) -> None:
     whole = Window(BEGIN, BEGIN + 500 * 60)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -53,6 +53,7 @@ def everywhere(query: dict[str, Any]) -> list[str]:
     return [query_text({"query": query}), *in_markdown, html.unescape(in_html), in_json, on_screen]
 
 
+@settings(deadline=None)
 @given(text=hostile, service=hostile)
 @example(text=INJECTION, service="")
 @example(text="a\u2019;touch pwned;#", service="a\u2019;touch pwned;#")
@@ -71,6 +72,7 @@ def test_every_renderer_shows_the_words_and_nothing_else(text: str, service: str
         assert ascii_words == ["roundsman", "runs", "show", "r1", "--evidence", "a1"]
 
 
+@settings(deadline=None)
 @given(service=hostile, metric=hostile)
 def test_a_search_for_a_metric_is_a_pipe_of_searches(service: str, metric: str) -> None:
     line = metrics_line(Path("/x"), service, metric)
@@ -84,6 +86,7 @@ def test_a_search_for_a_metric_is_a_pipe_of_searches(service: str, metric: str) 
     assert split == expected
 
 
+@settings(deadline=None)
 @given(text=hostile)
 @example(text="$(touch pwned)")
 @example(text="'; touch pwned #")
@@ -97,6 +100,7 @@ def test_a_query_of_any_text_is_shown_as_it_is_or_as_one_quoted_call(text: str) 
         assert args.startswith('{"text": ')
 
 
+@settings(deadline=None)
 @given(tool=hostile, text=hostile)
 def test_a_call_is_at_most_two_words(tool: str, text: str) -> None:
     assert len(shlex.split(query_text({"tool": tool, "args": {"text": text}}))) <= 2

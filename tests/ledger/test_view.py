@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.cli.journal_view import interim_report
@@ -71,6 +71,7 @@ def test_an_action_without_an_outcome_is_unknown(run: tuple[dict[str, Any], Stor
     assert [row["status"] for row in evidence(begun, 100)] == ["unknown"]
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(KINDS)) | st.text())
 def test_a_verdict_on_no_tool_names_none(subject: str) -> None:
     assert tool_of({"subject": subject}) == ("" if subject in KINDS else subject)
@@ -84,6 +85,7 @@ def test_a_verdict_on_no_tool_names_none(subject: str) -> None:
     assert bool(found["refused"]) != bool(found["notes"])
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from([*BODIES, "status", "query"]),

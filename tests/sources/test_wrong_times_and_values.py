@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.investigate.incident import load_incident
@@ -86,6 +86,7 @@ def test_an_alert_dated_never_is_an_alert_without_a_time(tmp_path: Path) -> None
     assert any("without a readable time" in one["why"] for one in incident.unseen)
 
 
+@settings(deadline=None)
 @given(
     st.integers()
     | st.floats()
@@ -101,6 +102,7 @@ def test_every_time_that_is_read_can_be_written(value: object) -> None:
         assert iso(at + 3600)
 
 
+@settings(deadline=None)
 @given(
     good=st.lists(st.integers(0, 80_000), min_size=8, max_size=200).map(sorted),
     late=st.integers(200_000, 2_000_000_000),
