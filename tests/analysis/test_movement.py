@@ -128,3 +128,14 @@ def test_names_are_compared_by_telling_words() -> None:
     assert shared_words("DB_POOL_SIZE", ["db_pool_in_use"]) == ["pool"]
     assert shared_words("connectTimeout", ["connection timeouts rose"]) == ["timeout"]
     assert shared_words("max_rate", ["error rate"]) == []
+
+
+def test_a_setting_may_be_passed_on_by_one_instance_after_the_other() -> None:
+    values = [8.0] * 40 + [4.0, 3.0] + [6.0] * 40
+    onset = find_onset(series(values), whole(len(values)))
+    assert onset is not None
+    assert onset.setting
+    worked = [8.0] * 40 + [1.0, 2.0, 3.0, 1.0] * 5 + [2.0] * 20
+    onset = find_onset(series(worked), whole(len(worked)))
+    assert onset is not None
+    assert not onset.setting

@@ -111,7 +111,6 @@ def test_the_outage_of_a_drill_is_laid_to_the_release_that_made_it() -> None:
     assert cause["confidence"] == "high"
 
 
-@pytest.mark.xfail(strict=True, reason="a pool that follows its setting is taken for a movement")
 def test_a_smaller_pool_that_suffices_is_not_blamed() -> None:
     _, cause = answer(EXAMPLES / "smaller-pool")
     assert cause["abstained"]

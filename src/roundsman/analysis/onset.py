@@ -28,8 +28,8 @@ class Onset:
     """A movement. `before` is None for a series that had no samples; `after` for one that ended.
 
     kind: step, appeared, vanished or transient (moved and came back before the window's end).
-    score: the shift in units of noise. setting: both levels are exact constants, as a configured
-    limit or a version marker is.
+    score: the shift in units of noise. setting: both levels are exact constants but for a short
+    passage between them, as a configured limit or a version marker is.
     """
 
     at: float
@@ -52,6 +52,14 @@ def _noise(left: Floats, right: Floats) -> float:
 
 def _constant(values: Floats) -> bool:
     return bool(np.all(values == values[0]))
+
+
+def _settled(values: Floats) -> bool:
+    """Whether it is an exact constant after a short passage: what instances report together goes
+    through other values while they are restarted one by one."""
+    other = np.flatnonzero(values != values[-1])
+    passage = int(other[-1]) + 1 if other.size else 0
+    return passage <= max(0, values.size // 10)
 
 
 def _edge(series: Series, window: Window) -> Onset | None:
@@ -118,6 +126,6 @@ def find_onset(series: Series, window: Window) -> Onset | None:
         split -= 1
     tail = right[-max(2, right.size // 5) :]
     back = sign * (float(np.median(tail)) - before) < max(noise, abs(after - before) / 3)
-    setting = _constant(left) and _constant(right)
+    setting = _settled(left[::-1]) and _settled(right)
     kind = "transient" if back else "step"
     return Onset(float(times[split]), kind, before, after, round(score, 1), setting)
