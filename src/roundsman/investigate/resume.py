@@ -102,7 +102,8 @@ def _changes(begun: RunBegins, case: Case, policy: str) -> dict[str, list[str]]:
     changes = {}
     if policy != case.policy.digest:
         changes["policy"] = [policy[:12], case.policy.digest[:12]]
-    if begun.setup.get("agent") != case.setup["agent"]:
-        what = "agent or telemetry"
-        changes[what] = [str(begun.setup.get("agent")), str(case.setup["agent"])]
+    for what in ("agent", "telemetry"):
+        was, now = str(begun.setup.get(what)), str(case.setup[what])
+        if was != now:
+            changes[what] = [was, now]
     return changes

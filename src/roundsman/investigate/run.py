@@ -83,9 +83,20 @@ def prepare(
         "question": question,
         "model": model,
         "policy": policy_source,
+        "telemetry": _folder_print(path),
         "agent": digest(f"{INSTRUCTION}\n{canonical(DECLARED)}\n{incident.describe()}"),
     }
     return Case(incident, policy, model, app, setup)
+
+
+def _folder_print(path: Path) -> str:
+    """Which files the folder holds, of what size and from when: a resumed run must not mix two
+    truths. Contents are not read, since they may be large."""
+    found = []
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        stat = file.stat()
+        found.append([str(file.relative_to(path)), stat.st_size, stat.st_mtime_ns])
+    return digest(canonical(found))
 
 
 def investigate(
