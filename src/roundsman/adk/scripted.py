@@ -11,6 +11,8 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import PrivateAttr
 
+from roundsman.errors import UsageError
+
 Script = Callable[[LlmRequest, int], Any]
 
 
@@ -37,6 +39,11 @@ class ScriptedModel(BaseLlm):
         if callable(script):
             self._script = script
         else:
+            if not isinstance(script, list | tuple) or not script:
+                raise UsageError(
+                    f"ScriptedModel takes a function or a list of answers that is not empty, "
+                    f"got {type(script).__name__}"
+                )
             steps = list(script)
             self._script = lambda request, n: steps[min(n, len(steps) - 1)]
 
