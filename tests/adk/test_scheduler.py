@@ -496,7 +496,7 @@ async def test_a_thread_that_outlives_its_round_keeps_its_key_and_is_unknown() -
         "look": {"effect": "read", "resource": "nothing else"},
     }
     policy = declared(rules)
-    limits = policy.round.model_copy(update={"timeout": 0.5})
+    limits = policy.round.model_copy(update={"timeout": 3.0})
     loops = policy.loop.model_copy(update={"progress": "reference"})
     policy = policy.model_copy(update={"round": limits, "loop": loops})
     node = loop_until_done(agent_of(script, [write, look]), policy)
