@@ -53,9 +53,17 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=_default_signals,
         )
 
     return call
+
+
+def _default_signals() -> None:
+    """As from a terminal: what runs the tests may ignore signals (nohup), and a child inherits it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def heard(child: subprocess.Popen[str], word: str) -> None:
