@@ -19,21 +19,8 @@ from roundsman.errors import JournalDamaged, LedgerError, RunNotFound
 from roundsman.ledger.database import connect, way_out
 from roundsman.ledger.lease import lease_state
 from roundsman.ledger.records import FORGET, Record, RunInfo, chain, default_home, record_of
+from roundsman.ledger.schema import prepare
 
-SCHEMA_VERSION = 2
-_SCHEMA = """
-create table if not exists runs(
-  run_id text primary key, started real not null, question text not null default '',
-  policy text not null default '', model text not null default '', status text not null,
-  ended real, rounds integer not null default 0, usage text not null default '{}', report text,
-  tail text not null default '');
-create table if not exists records(
-  run_id text not null, seq integer not null, kind text not null, at real not null,
-  body text not null, hash text not null, primary key(run_id, seq)) without rowid;
-create table if not exists leases(
-  run_id text primary key, holder text not null, pid integer not null, host text not null,
-  start text not null, since real not null, beat real not null);
-"""
 _INSERT = "insert into records values(?,?,?,?,?,?)"
 
 
@@ -51,29 +38,11 @@ class Store:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._db = connect(path)
-            self._db.execute("pragma journal_mode=wal")
-            level = "full" if durability == "power" else "normal"
-            self._db.execute(f"pragma synchronous={level}")
-            self._check_version()
-            self._db.executescript(_SCHEMA)
-            self._db.execute(f"pragma user_version={SCHEMA_VERSION}")
-            self._db.commit()
+            prepare(self._db, str(path), durability)
         except (OSError, sqlite3.Error) as error:
             raise LedgerError(
                 f"the journal {path} cannot be opened: {error}; {way_out(error)}"
             ) from error
-
-    def _check_version(self) -> None:
-        (version,) = self._db.execute("pragma user_version").fetchone()
-        if version > SCHEMA_VERSION:
-            raise LedgerError(
-                f"the journal {self.path} is of version {version}, this Roundsman reads "
-                f"{SCHEMA_VERSION}; update Roundsman or set ROUNDSMAN_HOME to another folder"
-            )
-        if version == 1:  # leases had no start of the process, runs no seal at the end
-            self._db.executescript(
-                "drop table leases; alter table runs add column tail text not null default '';"
-            )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
