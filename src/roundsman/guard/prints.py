@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 from roundsman.guard.effects import looks_like_a_write
 from roundsman.guard.faults import fault, reports_failure, text_of
 from roundsman.guard.gist import FRAME, gist
-from roundsman.guard.volatile import mask, shape
+from roundsman.guard.volatile import mask, shape, shape_of_masked
 
 
 class CallPrints(TypedDict):
@@ -142,11 +142,11 @@ def call_prints(tool: str, args: Mapping[str, Any], effect: str | None) -> CallP
 def result_prints(result: Any, status: str, declared: bool = False) -> ResultPrints:
     """The prints of a result. `declared`: the tool itself said its status, so its text is not
     searched for failures."""
-    text = canonical(result)
+    masked = mask(canonical(result))
     said = text_of(result)
     failed = status == "error" or (not declared and status != "blocked" and reports_failure(said))
     return {
-        "print": digest(mask(text)) if said.strip() else "",
-        "shape": digest(shape(text)),
+        "print": digest(masked) if said.strip() else "",
+        "shape": digest(shape_of_masked(masked)),
         "fault": digest(fault(said)) if failed else "",
     }

@@ -37,4 +37,9 @@ def mask(text: str) -> str:
 
 def shape(text: str) -> str:
     """`text` with every run of digits masked: what is left when only numbers differ."""
-    return _DIGITS.sub("#", mask(text))
+    return shape_of_masked(mask(text))
+
+
+def shape_of_masked(masked: str) -> str:
+    """The same of a text whose volatile values are masked already."""
+    return _DIGITS.sub("#", masked)
