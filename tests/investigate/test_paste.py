@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,14 @@ def everywhere(query: dict[str, Any]) -> list[str]:
 @example(text="a\u2019;touch pwned;#", service="a\u2019;touch pwned;#")
 @example(text="\\';touch pwned;#", service="../../\x1b'")
 def test_every_renderer_shows_the_words_and_nothing_else(text: str, service: str) -> None:
-    line = logs_line(Path("/in ci'dent"), service, text)
     word, part = plain_piece(text), plain_piece(service).rpartition("/")[2]
-    where = f"/in ci'dent/context/logs/*{part}*" if part else "/in ci'dent/context/logs/*"
+    with tempfile.TemporaryDirectory(prefix="in ci'dent") as name:
+        logs = Path(name) / "context" / "logs"
+        logs.mkdir(parents=True)
+        named = bool(part) and len(f"{part}.log".encode()) < 255
+        (logs / (f"{part}.log" if named else "app")).touch()
+        line = logs_line(Path(name), service, text)
+    where = f"{logs}/*{part}*" if named else f"{logs}/*"
     for shown in everywhere({"raw": line}):
         assert shlex.split(shown) == ["zgrep", "-hiF", "--", word, where]
     assert word in text
@@ -75,13 +81,16 @@ def test_every_renderer_shows_the_words_and_nothing_else(text: str, service: str
 @settings(deadline=None)
 @given(service=hostile, metric=hostile)
 def test_a_search_for_a_metric_is_a_pipe_of_searches(service: str, metric: str) -> None:
-    line = metrics_line(Path("/x"), service, metric)
+    with tempfile.TemporaryDirectory() as name:
+        where = str(Path(name) / "context" / "metrics")
+        Path(where).mkdir(parents=True)
+        line = metrics_line(Path(name), service, metric)
     words = [piece for one in (service, metric) if (piece := plain_piece(one))]
     split = shlex.split(line)
     assert [one for one in split if one in words] or not words
-    expected = ["head", "-n", "3", "--", "/x/context/metrics/*"]
+    expected = ["head", "-n", "3", "--", f"{where}/*"]
     if words:
-        expected = ["grep", "-rhiF", "--", words[0], "/x/context/metrics"]
+        expected = ["grep", "-rhiF", "--", words[0], where]
         expected += [part for word in words[1:] for part in ("|", "grep", "-iF", "--", word)]
     assert split == expected
 
@@ -131,3 +140,27 @@ def test_the_shown_line_finds_the_line_and_runs_nothing(tmp_path: Path, shell: s
             assert ("touch" in ran.stdout) == ("failure" in text)
             assert "not found" not in ran.stderr
     assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "metrics", "logs"),
+    [
+        (["metrics/a.csv", "logs/shop.log"], "grep -rhiF -- cpu {}/metrics", "{}/logs/*shop*"),
+        (["context/metrics.csv", "context/shop.log"], "grep -rhiF -- cpu {}/context/metrics.csv",
+         "{}/context/*shop*"),
+        (["metrics.csv", "logs.ndjson"], "grep -rhiF -- cpu {}/metrics.csv", "{}/*log*"),
+        (["logs/other.log"], "", "{}/logs/*"),
+        (["graph.csv"], "", ""),
+    ],
+)  # fmt: skip
+def test_a_line_looks_where_the_files_are(
+    tmp_path: Path, files: list[str], metrics: str, logs: str
+) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("cpu x\n")
+    assert metrics_line(tmp_path, "", "cpu") == metrics.format(tmp_path)
+    line = logs_line(tmp_path, "shop", "x")
+    assert line == (f"zgrep -hiF -- x {logs.format(tmp_path)}" if logs else "")
+    if line:
+        assert subprocess.run(["sh", "-c", line], capture_output=True).stdout == b"cpu x\n"

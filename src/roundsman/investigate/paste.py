@@ -8,6 +8,7 @@ must not, since a character taken out of a quoted line can move its quotes.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -35,31 +36,46 @@ def _quoted(path: Path) -> str:
     return shlex.quote(text) if all(map(_shown, text)) else ""
 
 
-def _where(folder: Path, kind: str) -> str:
-    return _quoted(folder / kind if (folder / kind).exists() else folder / "context" / kind)
+def _first(folder: Path, names: Sequence[str]) -> Path | None:
+    """The first of these that the folder, or its `context/`, has."""
+    places = (place / name for place in (folder, folder / "context") for name in names)
+    return next((one for one in places if one.exists()), None)
 
 
 def metrics_line(folder: Path, service: str, metric: str) -> str:
     """Rows of the metric's file, or nothing; Parquet needs DuckDB, text does not."""
-    where = _where(folder, "metrics")
-    if not where:
+    found = _first(folder, ("metrics", "metrics.csv"))
+    where = _quoted(found) if found else ""
+    if not found or not where:
         return ""
     words = [shlex.quote(piece) for w in (service, metric) if (piece := plain_piece(w))]
     if not words:
-        return f"head -n 3 -- {where}/*"
+        return f"head -n 3 -- {where}{'/*' if found.is_dir() else ''}"
     first = f"grep -rhiF -- {words[0]} {where}"
     return " | ".join([first, *(f"grep -iF -- {word}" for word in words[1:])])
 
 
 def logs_line(folder: Path, service: str, text: str) -> str:
     """Lines that hold the text, gzip or not; nothing when the folder's path cannot be shown."""
-    where = _where(folder, "logs")
-    if not where:
+    found = _first(folder, ("logs",)) or _of_top_logs(folder)
+    where = _quoted(found) if found else ""
+    if not found or not where:
         return ""
     # a slash would lead out of the folder
     part = plain_piece(service).rpartition("/")[2]
-    files = f"{where}/*{shlex.quote(part)}*" if part else f"{where}/*"
+    named = part and any(part.lower() in file.name.lower() for file in found.iterdir())
+    files = f"{where}/*{shlex.quote(part)}*" if named else f"{where}/*{_of_top(folder, found)}"
     return f"zgrep -hiF -- {shlex.quote(plain_piece(text))} {files}"
+
+
+def _of_top_logs(folder: Path) -> Path | None:
+    """Where log files lie beside the rest, as `app.log` or `logs.ndjson`."""
+    places = (folder, folder / "context")
+    return next((p for p in places if any(p.glob("*log*"))), None)
+
+
+def _of_top(folder: Path, found: Path) -> str:
+    return "log*" if found in (folder, folder / "context") else ""
 
 
 def traces_line(folder: Path) -> str:
