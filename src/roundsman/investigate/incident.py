@@ -202,8 +202,9 @@ def _found_window(folder: IncidentFolder, alert: Alert | None) -> Window:
             return Window(start, end)
         return Window(alert.at - _BEFORE_ALERT, end)
     if extent is None:
+        unread = "".join(f"; {one.what}: {one.why}" for one in folder.unseen[:3])
         raise SourceError(
-            f"{folder.path}: no time can be read in it; give a window in incident.yaml"
+            f"{folder.path}: no time can be read in it; give a window in incident.yaml{unread}"
         )
     # a lone moment still needs a width
     return Window(max(extent.start, extent.end - _LONGEST_FOUND) - 1, extent.end + 1)

@@ -22,7 +22,7 @@ from roundsman.ledger.fold import fold
 from roundsman.policy import Policy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GuardedResult:
     """What a run left. `text` is that of the last event that has some; `error` what the runner
     raised, None when it ended by itself; `status` as `roundsman runs list` shows it; `stop` why the
@@ -42,6 +42,13 @@ class GuardedResult:
     def stop(self) -> str:
         """The stop reason; empty while a run has none (it waits, or left no record)."""
         return self.account.stopped.reason if self.account.stopped else ""
+
+    def __repr__(self) -> str:
+        used = self.account
+        return (
+            f"<GuardedResult {self.run_id}: {self.stop or self.status or 'no record'}, "
+            f"{used.steps} steps, {used.actions} actions, {used.tokens} tokens>"
+        )
 
     def results(self, tool: str) -> list[dict[str, Any]]:
         """The results of `tool` as the model was given them, refusals too."""
