@@ -124,7 +124,7 @@ def test_beginnings_must_fit_one_run() -> None:
     assert "2 runs" in str(error)
     error = call("show", "r-onf").exception
     assert isinstance(error, RunNotFound)
-    assert "did you mean r-one?" in str(error)
+    assert "did you mean r-one" in str(error)
     assert isinstance(call("show", "").exception, RunNotFound)
 
 

@@ -124,6 +124,7 @@ def resume(app: App, run_id: str, session_id: str) -> LiveRun:
         session_id: a session, old or new, that is asked the same.
 
     Raises:
+        RunNotFound: there is none of that id.
         WaitsForPerson: a write may or may not have been carried out; see `ledger.settle_unknown`.
         SetupChanged: the run began under another policy.
         LeaseHeld, JournalDamaged, LedgerError: as for the journal.
@@ -167,6 +168,7 @@ class _Opener:
 
     def reopen(self, run_id: str) -> LiveRun:
         """An interrupted run, under this app's policy."""
+        self.store.info(run_id)  # an unknown id is told with those it may be meant for
         records = self.store.records(run_id)
         began = str(records[0].body.get("policy")) if records else ""
         if began != self._policy.digest:

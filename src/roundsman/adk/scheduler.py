@@ -189,6 +189,7 @@ class Scheduler:
         line.waiting.pop(turn, None)
         if turn.state is State.REFUSED:
             raise NotRun(turn.why)
+        run.heed()  # it may have waited for long
         stopped = run.account.stopped
         if stopped is not None and stopped.reason in ("aborted", "failed"):
             # at a budget what was let through still runs; here somebody wants it to end

@@ -21,6 +21,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("roundsman.cli.runs:runs", "List, show and delete recorded runs."),
     "resume": ("roundsman.cli.resume:resume", "Take an interrupted investigation to its end."),
     "settle": ("roundsman.cli.resume:settle", "Say what became of a write cut off by a crash."),
+    "stop": ("roundsman.cli.stop:stop", "End a run, or all, from another terminal."),
     "doctor": ("roundsman.cli.doctor:doctor", "What is installed, reachable and missing."),
 }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from roundsman.errors import JournalDamaged, RunNotFound, UsageError
+from roundsman.errors import JournalDamaged, UsageError
 
 if TYPE_CHECKING:
     from roundsman.ledger import Record, RunInfo, Store
@@ -127,11 +127,9 @@ def resolve_id(store: Store, given: str) -> str:
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        from difflib import get_close_matches
+        from roundsman.ledger.records import no_such_run
 
-        near = get_close_matches(given, known, 1)
-        hint = f"did you mean {near[0]}?" if near else "see: roundsman runs list"
-        raise RunNotFound(f"no run {_clean(given, 80)!r}; {hint}")
+        raise no_such_run(_clean(given, 80), known)
     ids = ", ".join(fitting[:5]) + (", ..." if len(fitting) > 5 else "")
     raise UsageError(f"{given!r} is the beginning of {len(fitting)} runs ({ids}); give more of it")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from google.adk.agents.run_config import RunConfig
@@ -12,8 +13,10 @@ from google.adk.sessions import BaseSessionService, InMemorySessionService
 from google.genai import types
 
 from roundsman.adk import plugin_of
+from roundsman.errors import RoundsmanError
 from roundsman.guard.rules.budgets import WallClock
 from roundsman.ledger import LiveRun
+from roundsman.ledger.run import KILL_SWITCH
 
 
 async def execute(
@@ -34,8 +37,10 @@ async def execute(
     output: dict[str, Any] = {}
     limit = _wall_clock(run)
     left = None if limit is None else max(0.0, limit - run.account.active)
+    deadline = asyncio.timeout(left)
+    switch = asyncio.create_task(_kill_switch(run, deadline))
     try:
-        async with asyncio.timeout(left) as deadline:
+        async with deadline:
             async for event in runner.run_async(
                 user_id="oncall",
                 session_id=session.id,
@@ -55,12 +60,31 @@ async def execute(
         raise
     except Exception as error:
         _failed(run, error)
+    finally:
+        switch.cancel()
     stopped = run.account.ending
     if stopped is None:
         run.end("failed", detail="the engine ended the run without an answer")
     else:
         run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
     return output
+
+
+LOOK_AGAIN_S, GRACE_S = 0.5, 5.0
+"""How often a run looks whether it was asked to end while a call is in flight, and how long that
+call has then to end by itself."""
+
+
+async def _kill_switch(run: LiveRun, deadline: asyncio.Timeout) -> None:
+    """Break off a call that hangs when the run was stopped from another process: the account looks
+    before each call, and a hung one has no next."""
+    with suppress(RoundsmanError):  # a journal that cannot be used is told at the next call
+        while run.account.stopped is None:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            run.heed()
+        if run.account.stopped.rule == KILL_SWITCH:
+            await asyncio.sleep(GRACE_S)
+            deadline.reschedule(asyncio.get_running_loop().time())
 
 
 def _failed(run: LiveRun, error: Exception) -> None:

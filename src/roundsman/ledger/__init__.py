@@ -7,6 +7,7 @@ from roundsman.ledger.history import History, Past
 from roundsman.ledger.records import Record, RunInfo, default_home
 from roundsman.ledger.run import LiveRun, new_run_id
 from roundsman.ledger.settle import settle_unknown
+from roundsman.ledger.stop import person, stop_run
 from roundsman.ledger.store import Store, open_store
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "new_run_id",
     "open_store",
     "overruns",
+    "person",
     "settle_unknown",
+    "stop_run",
     "usage_of",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from roundsman.errors import JournalDamaged
+from roundsman.errors import JournalDamaged, RunNotFound
 
 FORGET = "keep a copy of the file if it matters, then: roundsman runs delete RUN"
 """The way out where a journal is damaged."""
@@ -67,3 +68,14 @@ def chain(previous: str, kind: str, at: float, body: str) -> str:
     return sha256(
         f"{previous}\n{kind}\n{at!r}\n{body}".encode("utf-8", "surrogatepass")
     ).hexdigest()
+
+
+def no_such_run(given: str, known: Sequence[str], where: object = "") -> RunNotFound:
+    """The error for an id no run has, with those it may have been meant for."""
+    from difflib import get_close_matches
+
+    shown = given if len(given) <= 80 else given[:77] + "..."
+    part = [one for one in known if len(given) >= 3 and given in one]
+    near = (part or get_close_matches(given, known, 3))[:3]
+    hint = f"did you mean {' or '.join(near)}?" if near else "see: roundsman runs list"
+    return RunNotFound(f"no run {shown!r}" + f" in {where}" * bool(where) + f"; {hint}")

@@ -26,6 +26,8 @@ from roundsman.ledger.store import Store
 E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
+KILL_SWITCH = "kill_switch"
+"""What a stop from another process is on record as."""
 
 
 def new_run_id() -> str:
@@ -237,10 +239,20 @@ class LiveRun:
             f"run {self.run_id} has been taken up by another process; this one does nothing more"
         )
 
+    def heed(self) -> None:
+        """Stop when somebody asked for it from another process."""
+        if self.account.stopped is not None or self.account.ended:
+            return
+        asked = self.store.stop_request(self.run_id)
+        if asked is not None:
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(asked[0]))
+            self.stop("aborted", f"stopped by {asked[1]} at {when} UTC", KILL_SWITCH)
+
     def judge(self, event: ev.Event) -> Verdict:
         """Judge and record what was said; the event itself is not written."""
         with self._lock:
             self._refuse_broken()
+            self.heed()
             if event.at == 0.0:
                 event = event.timed(self.clock())
             judged = decide(self.rules, self.account, event)
@@ -258,6 +270,7 @@ class LiveRun:
         """
         with self._lock:
             self._refuse_broken()
+            self.heed()
             event = event.timed(self.clock())
             judged = decide(self.rules, self.account, event)
             verdict = judged.verdict

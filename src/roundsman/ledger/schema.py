@@ -7,7 +7,7 @@ import time
 
 from roundsman.errors import LedgerError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _TABLES = (
     """create table if not exists runs(
   run_id text primary key, started real not null, question text not null default '',
@@ -20,6 +20,8 @@ _TABLES = (
     """create table if not exists leases(
   run_id text primary key, holder text not null, pid integer not null, host text not null,
   start text not null, since real not null, beat real not null)""",
+    """create table if not exists stops(
+  run_id text primary key, at real not null, who text not null)""",
 )
 _FROM_1 = (  # leases had no start of the process, runs no seal at the end
     "drop table leases",

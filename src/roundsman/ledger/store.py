@@ -15,10 +15,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from roundsman.errors import JournalDamaged, LedgerError, RunNotFound
+from roundsman.errors import JournalDamaged, LedgerError
 from roundsman.ledger.database import connect, way_out
 from roundsman.ledger.lease import lease_state
-from roundsman.ledger.records import FORGET, Record, RunInfo, chain, default_home, record_of
+from roundsman.ledger.records import (
+    FORGET,
+    Record,
+    RunInfo,
+    chain,
+    default_home,
+    no_such_run,
+    record_of,
+)
 from roundsman.ledger.schema import prepare
 
 _INSERT = "insert into records values(?,?,?,?,?,?)"
@@ -101,12 +109,28 @@ class Store:
             if waiting:
                 seal = f"{waiting[-1][1]} {waiting[-1][5]}"
                 self._db.execute("update runs set tail=? where run_id=?", (seal, run_id))
-            self._db.execute("delete from leases where run_id=?", (run_id,))
+            for table in ("leases", "stops"):
+                self._db.execute(f"delete from {table} where run_id=?", (run_id,))
             self._db.execute(
                 "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
                 (status, time.time(), rounds, json.dumps(usage), run_id),
             )
             self._db.commit()
+
+    def request_stop(self, run_id: str, who: str) -> None:
+        """Ask the process that has this run to end it; the first who asks is on record."""
+        with self._errors():
+            self._db.execute(
+                "insert into stops(run_id, at, who) values(?,?,?) on conflict do nothing",
+                (run_id, time.time(), who),
+            )
+            self._db.commit()
+
+    def stop_request(self, run_id: str) -> tuple[float, str] | None:
+        """When the run was asked to end, and by whom. Looked at before every call of the run."""
+        with self._errors():
+            row = self._db.execute("select at, who from stops where run_id=?", (run_id,)).fetchone()
+        return None if row is None else (float(row[0]), str(row[1]))
 
     def save_report(self, run_id: str, report: dict[str, Any]) -> None:
         """Keep the report beside the journal."""
@@ -167,7 +191,7 @@ class Store:
             (run_id,),
         ).fetchone()
         if row is None:
-            raise RunNotFound(f"no run {run_id!r} in {self.path}; see: roundsman runs list")
+            raise no_such_run(run_id, self.ids(), self.path)
         return self._info(row)
 
     def records(self, run_id: str) -> list[Record]:
@@ -188,7 +212,7 @@ class Store:
         """The saved report, or None when the run left none."""
         row = self._db.execute("select report from runs where run_id=?", (run_id,)).fetchone()
         if row is None:
-            raise RunNotFound(f"no run {run_id!r} in {self.path}; see: roundsman runs list")
+            raise no_such_run(run_id, self.ids(), self.path)
         return json.loads(row[0]) if row[0] else None
 
     def verify(self, run_id: str) -> None:
@@ -227,11 +251,11 @@ class Store:
         """
         row = self._db.execute("select status from runs where run_id=?", (run_id,)).fetchone()
         if row is None:
-            raise RunNotFound(f"no run {run_id!r} in {self.path}; see: roundsman runs list")
+            raise no_such_run(run_id, self.ids(), self.path)
         if self._standing(run_id, row[0]) == "running":
             raise LedgerError(f"run {run_id} is running; stop it first (Ctrl-C in its terminal)")
         with self._errors():
-            for table in ("records", "leases", "runs"):
+            for table in ("records", "leases", "stops", "runs"):
                 self._db.execute(f"delete from {table} where run_id=?", (run_id,))
             self._db.commit()
 

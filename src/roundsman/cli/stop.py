@@ -1,0 +1,78 @@
+"""`roundsman stop`: the kill switch, from another terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from roundsman.errors import RoundsmanError, UsageError
+
+if TYPE_CHECKING:
+    from roundsman.ledger import Store
+
+
+@click.command()
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("--all", "every", is_flag=True, help="Stop every run that is not over.")
+@click.option(
+    "--wait", type=click.FloatRange(0, 3600), default=10.0, show_default=True, metavar="SECONDS",
+    help="How long to wait for runs of other processes to end.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+def stop(run: str | None, every: bool, wait: float, as_json: bool) -> int:
+    """End a run, or with --all every run that is not over. RUN is an id or its beginning.
+
+    The request is on record first; the run's own process sees it before its next call, lets what is
+    in flight end, and reports what it found so far. A run no process has is ended at once. A stop
+    is final: the run cannot be resumed. Exit status 3 when one has not ended within --wait; it
+    ends at its next call.
+    """
+    from roundsman.cli.runs import open_journal, resolve_id
+    from roundsman.ledger.stop import OVER
+
+    if every == (run is not None):
+        raise UsageError("give either RUN or --all; see: roundsman runs list")
+    with open_journal() as store:
+        if run is not None:
+            chosen = [resolve_id(store, run)]
+        else:
+            chosen = [one.run_id for one in store.runs() if one.status not in OVER]
+        rows = _stop_each(store, chosen, wait, alone=run is not None)
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    elif not rows:
+        click.echo("no run is under way")
+    else:
+        for row in rows:
+            click.echo(
+                f"{row['run_id']}  {row['status']}" + f"  {row['error']}" * bool(row["error"])
+            )
+    return (
+        3
+        if any(row["status"] == "stopping" for row in rows)
+        else 2 * any(row["error"] for row in rows)
+    )
+
+
+def _stop_each(store: Store, chosen: list[str], wait: float, alone: bool) -> list[dict[str, Any]]:
+    """Ask all first, then wait for all: one that hangs keeps no other going."""
+    from roundsman.ledger.stop import STOPPING, await_stop, person, stop_run
+
+    who, rows = person(), list[dict[str, Any]]()
+    for run_id in chosen:
+        row: dict[str, Any] = {"run_id": run_id, "status": "failed", "error": ""}
+        try:
+            row["status"] = stop_run(store, run_id, who)
+        except RoundsmanError as error:
+            if alone:
+                raise
+            row["error"] = str(error)
+        rows.append(row)
+    going = [row["run_id"] for row in rows if row["status"] == STOPPING]
+    left = await_stop(store, going, wait) if going else []
+    for row in rows:
+        if row["status"] == STOPPING and row["run_id"] not in left:
+            row["status"] = "stopped"
+    return rows

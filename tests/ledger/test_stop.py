@@ -1,0 +1,95 @@
+"""The kill switch: a run is ended from another process, whatever it is doing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roundsman.errors import LedgerError, UsageError
+from roundsman.guard import Kind
+from roundsman.guard import events as ev
+from roundsman.ledger import LiveRun, Store, stop_run
+
+CHILD = """
+import sys
+from pathlib import Path
+from roundsman.guard import events as ev
+from roundsman.ledger import LiveRun, Store
+
+run = LiveRun.start(Store(Path(sys.argv[1])), (), policy="p", run_id="r1")
+print("begun", flush=True)
+for line in sys.stdin:
+    verdict, _ = run.propose(ev.StepBegins(id=run.next_step_id(), agent="a"))
+    print(verdict.kind.name, flush=True)
+    if verdict.kind.name == "STOP":
+        break
+stopped = run.account.stopped
+run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.sqlite"
+
+
+def test_a_run_of_another_process_is_stopped_at_its_next_call(path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+
+    def step() -> str:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write("\n")
+        child.stdin.flush()
+        return child.stdout.readline().strip()
+
+    assert step() == "ALLOW"
+    store = Store(path)
+    assert stop_run(store, "r1", "eve@desk") == "stopping"
+    assert stop_run(store, "r1", "adam@desk") == "stopping"  # the first is on record
+    assert step() == "STOP"
+    child.communicate()
+    assert store.info("r1").status == "stopped"
+    ended = store.records("r1")[-1].body
+    assert (ended["reason"], ended["rule"]) == ("aborted", "kill_switch")
+    assert "stopped by eve@desk at " in ended["detail"]
+    assert store.stop_request("r1") is None
+    store.verify("r1")
+    with pytest.raises(UsageError, match=r"r1 is over \(stopped\)"):
+        stop_run(store, "r1", "eve@desk")
+
+
+def test_a_run_nobody_has_is_ended_at_once_and_for_good(path: Path) -> None:
+    store = Store(path)
+    run = LiveRun.start(store, (), policy="p", run_id="r1")
+    run._lease.release()
+    assert stop_run(store, "r1", "eve@desk") == "stopped"
+    assert store.info("r1").status == "stopped"
+    with pytest.raises(LedgerError, match="is over"):
+        LiveRun.reopen(store, (), "r1")
+
+
+def test_a_request_outlives_the_process_it_was_meant_for(path: Path) -> None:
+    store = Store(path)
+    run = LiveRun.start(store, (), policy="p", run_id="r1")
+    assert stop_run(store, "r1", "eve@desk") == "stopping"
+    run._lease.release()  # it died before its next call
+    again = LiveRun.reopen(store, (), "r1")
+    verdict, _ = again.propose(ev.StepBegins(id="s1", agent="a"))
+    assert verdict.kind is Kind.STOP
+
+
+def test_a_run_that_is_over_has_nothing_to_stop(path: Path) -> None:
+    store = Store(path)
+    LiveRun.start(store, (), policy="p", run_id="r1").end("done")
+    with pytest.raises(UsageError, match="nothing to stop"):
+        stop_run(store, "r1", "eve")
