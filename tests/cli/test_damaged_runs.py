@@ -93,12 +93,13 @@ def test_a_journal_that_was_opened_to_others_stays_open(tmp_path: Path) -> None:
 
 def test_a_locked_journal_says_whom_to_wait_for(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite")
-    store.connection.execute("pragma busy_timeout=0")
+    store.db.execute("pragma busy_timeout=0")
     other = sqlite3.connect(tmp_path / "s.sqlite")
     other.execute("begin immediate")
+    store.begin("r", 1.0, "", "", "")
     with pytest.raises(
         LedgerError, match="locked; another process is writing to it for long; wait for it"
     ):
-        store.begin("r", 1.0, "", "", "")
+        store.commit("r")
     other.rollback()
     other.close()

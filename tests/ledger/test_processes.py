@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from journals import Journal
 
 from roundsman.errors import LeaseHeld
-from roundsman.ledger import LiveRun, Store
+from roundsman.ledger import LiveRun
 from roundsman.ledger.fold import fold
 
 CHILD = """
 import sys
-from pathlib import Path
 from roundsman.guard import events as ev
-from roundsman.ledger import LiveRun, Store
+from roundsman.ledger import LiveRun, open_store
 
-store = Store(Path(sys.argv[1]))
-run = LiveRun.start(store, (), policy="p", run_id=sys.argv[2])
-for n in range(int(sys.argv[3])):
+run = LiveRun.start(open_store(), (), policy="p", run_id=sys.argv[1])
+for n in range(int(sys.argv[2])):
     step = run.next_step_id()
     run.propose(ev.StepBegins(id=step, agent="a", reserved_tokens=30))
     run.settle(ev.StepEnds(id=step, agent="a", tokens=10))
@@ -34,10 +33,10 @@ run.end("done")
 """
 
 
-def child(path: Path, run_id: str, loops: int = 5) -> subprocess.Popen[str]:
+def child(journal: Journal, run_id: str, loops: int = 5) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(path), run_id, str(loops)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", CHILD, run_id, str(loops)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | journal.env,
     )  # fmt: skip
 
 
@@ -51,11 +50,10 @@ def close(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
-def test_a_killed_run_is_interrupted_and_readable(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    process = child(path, "r1")
+def test_a_killed_run_is_interrupted_and_readable(journal: Journal) -> None:
+    process = child(journal, "r1")
     wait_in_flight(process)
-    store = Store(path)
+    store = journal.open()
     assert store.info("r1").status == "running"
     process.kill()
     process.communicate()
@@ -78,11 +76,10 @@ def test_a_killed_run_is_interrupted_and_readable(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_run_of_another_live_process_is_held(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    process = child(path, "r1", 1)
+def test_a_run_of_another_live_process_is_held(journal: Journal) -> None:
+    process = child(journal, "r1", 1)
     wait_in_flight(process)
-    store = Store(path)
+    store = journal.open()
     with pytest.raises(LeaseHeld, match=f"held by process {process.pid} on"):
         LiveRun.reopen(store, (), "r1")
     assert close(process) == 0
@@ -90,13 +87,12 @@ def test_a_run_of_another_live_process_is_held(tmp_path: Path) -> None:
     store.close()
 
 
-def test_processes_with_runs_of_their_own_do_not_disturb_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    processes = [child(path, f"r{n}", 40) for n in range(3)]
+def test_processes_with_runs_of_their_own_do_not_disturb_each_other(journal: Journal) -> None:
+    processes = [child(journal, f"r{n}", 40) for n in range(3)]
     for process in processes:
         wait_in_flight(process)
     assert [close(p) for p in processes] == [0, 0, 0]
-    store = Store(path)
+    store = journal.open()
     assert {i.run_id: i.status for i in store.runs()} == dict.fromkeys(("r0", "r1", "r2"), "done")
     for n in range(3):
         store.verify(f"r{n}")

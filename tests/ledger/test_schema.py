@@ -9,7 +9,7 @@ from threading import Barrier
 
 import pytest
 
-from roundsman.ledger import Store
+from roundsman.ledger import LiveRun, Store
 from roundsman.ledger.schema import SCHEMA_VERSION
 
 MANY = 6
@@ -34,9 +34,8 @@ def test_many_begin_one_journal_at_once(tmp_path: Path, older: bool) -> None:
     def begin(path: Path, together: Barrier) -> str:
         together.wait()
         store = Store(path)
-        store.begin(f"run-{id(store)}", 1.0, "", "p", "m")
-        store.commit("none")
-        return str(store.path)
+        LiveRun.start(store, (), policy="p", run_id=f"run-{id(store)}").end("done")
+        return store.name
 
     for turn in range(40):
         path = tmp_path / f"{turn}.sqlite"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from journals import Journal
 
 from roundsman.errors import JournalDamaged, LeaseHeld, LedgerError, RunNotFound
 from roundsman.guard import events as ev
@@ -16,8 +17,8 @@ from roundsman.testing import FakeClock
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "runs.sqlite")
+def store(journal: Journal) -> Iterator[Store]:
+    opened = journal.open()
     yield opened
     opened.close()
 
@@ -49,13 +50,10 @@ def test_counters_are_the_fold_of_the_journal(store: Store) -> None:
         ("update records set kind='step_begins' where seq=4", 4),
     ],
 )
-def test_a_changed_record_is_found(store: Store, damage: str, first: int) -> None:
+def test_a_changed_record_is_found(store: Store, journal: Journal, damage: str, first: int) -> None:
     started(store)
     store.verify("r1")
-    other = sqlite3.connect(store.path)
-    other.execute(damage)
-    other.commit()
-    other.close()
+    assert journal.damage(damage) == 1
     with pytest.raises(JournalDamaged, match=f"record {first} "):
         store.verify("r1")
 
@@ -84,10 +82,10 @@ def test_a_run_held_here_cannot_be_taken_twice(store: Store) -> None:
         LiveRun.reopen(store, (), "r1")
 
 
-def test_an_open_read_keeps_nobody_from_writing(store: Store) -> None:
+def test_an_open_read_keeps_nobody_from_writing(store: Store, journal: Journal) -> None:
     started(store)  # its last outcome is not committed yet
-    other = Store(store.path)
-    other._db.execute("pragma busy_timeout=0")
+    other = journal.open()
+    other.db.execute("set lock_timeout = '1ms'" if journal.url else "pragma busy_timeout=0")
     LiveRun.start(other, (), policy="p", run_id="r2").end("done")
     other.close()
     assert {i.run_id for i in store.runs()} == {"r1", "r2"}

@@ -1,31 +1,82 @@
-"""Opening the journal's file, and what to do when it cannot be used."""
+"""What the journal asks of the database that holds it. `sqlite.py` and `postgres.py` are the two.
+
+SQL is shared: `?` stands for a value, and only what both databases understand alike is used. What
+they do not is an attribute here.
+"""
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from threading import RLock
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]
+RecordRow = tuple[str, int, str, float, str, str]
+"""run_id, seq, kind, at, body, hash"""
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open the file, for its owner only: it holds prompts, replies and results of tools.
+class Database(Protocol):
+    """One connection; may be used from several threads.
 
-    SQLite gives the files beside it (-wal, -shm) the mode of the file itself. One that exists keeps
-    what somebody gave it.
+    Every method raises LedgerError when the database cannot be used, with one line that never shows
+    a password.
     """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    return sqlite3.connect(path, timeout=10, check_same_thread=False)
 
+    name: str
+    """What people know it by: a file, or a URL without its password."""
+    clock: str
+    """SQL: seconds since the epoch, by the clock of everybody who shares this database."""
+    shared: bool
+    """Whether other machines may use it: a host of our name may then be another machine."""
+    holding: str
+    """SQL at the end of a query: keep the rows from being changed until the transaction ends."""
+    dialect: dict[str, str]
+    """What the words in braces in the statements of `schema.py` stand for."""
+    elsewhere: str
+    """How a person chooses another one."""
+    lock: RLock
+    """Held by whoever does several things that belong together."""
 
-def way_out(error: Exception) -> str:
-    """What a person can do about an error of the database."""
-    text = str(error)
-    if "not a database" in text or "malformed" in text:
-        return "move that file away, or set ROUNDSMAN_HOME to another folder"
-    if "locked" in text:
-        return "another process is writing to it for long; wait for it or end it"
-    if "UNIQUE" in text:
-        return "another process has written to this run; see: roundsman runs list"
-    return "set ROUNDSMAN_HOME to a folder that can be written and has room"
+    def query(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
+        """The rows of a query; inside of `transaction` they are of that transaction."""
+        ...
+
+    def execute(self, sql: str, args: Sequence[object] = ()) -> int:
+        """Carry out a statement, at once or as part of `transaction`; how many rows it touched."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All statements inside or none; it waits for other writers at its beginning."""
+        ...
+
+    def journal(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
+        """Append records of one run, durable on return: the hot path.
+
+        Args:
+            rows: at least one, all of the same run.
+            holder: append only while this holder has the run's lease. None: whoever has it.
+
+        Returns False, and appends nothing, when somebody else has the lease.
+        """
+        ...
+
+    def version(self) -> int:
+        """The version of the tables, 0 when there are none."""
+        ...
+
+    def set_version(self, version: int) -> None:
+        """Note the version; part of the transaction that makes the tables."""
+        ...
+
+    def begin_schema(self) -> None:
+        """At the beginning of the transaction that makes the tables: keep others from it."""
+        ...
+
+    def another(self) -> Database:
+        """A connection of its own to the same database, for another thread."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
 import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from roundsman.errors import LeaseHeld, LedgerError
+from roundsman.ledger.database import Database
 
 TTL = 60.0
 """Seconds without a heartbeat after which a lease of another host counts as dead."""
@@ -30,13 +31,28 @@ def process_start(pid: int) -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"
+    return f"{boot}:{_process_ids()}{stat.rpartition(')')[2].split()[19]}"
 
 
-def lease_state(pid: int, host: str, beat: float, start: str = "") -> str:
-    """`live` or `dead`: whether the process that took the lease still runs."""
-    fresh = time.time() - beat < TTL
-    if host != socket.gethostname():
+def _process_ids() -> str:
+    """Whose process ids these are: two containers of one machine each have their own."""
+    try:
+        return os.readlink("/proc/self/ns/pid").strip("pid:[]") + ":"
+    except OSError:
+        return ""
+
+
+def lease_state(pid: int, host: str, age: float, start: str = "", *, shared: bool = False) -> str:
+    """`live` or `dead`: whether the process that took the lease still runs.
+
+    Args:
+        age: seconds since its last heartbeat, by the clock of the database.
+        start: what `process_start` said of it.
+        shared: other machines use the database, and one of them may have our name. Only a process
+            of this very system (its boot, its process ids) is looked for then.
+    """
+    fresh = age < TTL
+    if host != socket.gethostname() or (shared and not _here(start)):
         return "live" if fresh else "dead"
     if start:
         return "live" if process_start(pid) == start else "dead"
@@ -51,120 +67,135 @@ def lease_state(pid: int, host: str, beat: float, start: str = "") -> str:
     return "live" if fresh else "dead"
 
 
+def _here(start: str) -> bool:
+    """Whether a process that started so is of the system this one is of."""
+    own = process_start(os.getpid())
+    return bool(own) and own.rpartition(":")[0] == start.rpartition(":")[0]
+
+
 class Lease:
-    """Held from `take` (or `enter`) until the run is over or it is released.
+    """Held from `take` (or `entry`) until the run is over or it is released.
+
+    Heartbeats are of the database's clock, so that machines whose clocks differ agree.
 
     Args:
-        db: connection to the store's file.
-        path: that file, for the heart's own connection.
         lost: called from the heart's thread when another process has the lease now.
-
-    Raises:
-        LeaseHeld: on `take`, when another live process holds it, naming it and since when.
     """
 
-    def __init__(
-        self, db: sqlite3.Connection, run_id: str, path: Path, lost: Callable[[], None]
-    ) -> None:
-        self._db, self._run, self._path = db, run_id, path
+    def __init__(self, db: Database, run_id: str, lost: Callable[[], None]) -> None:
+        self._db, self._run = db, run_id
         self._lost = weakref.WeakMethod(lost) if hasattr(lost, "__self__") else lambda: lost
         self.holder = uuid.uuid4().hex
 
     def take(self) -> None:
-        """Take the lease, or say who holds it."""
-        try:
-            self._take()
-        except sqlite3.Error as error:
-            raise LedgerError(f"the lease of run {self._run} cannot be taken: {error}") from error
+        """Take the lease.
 
-    def _take(self) -> None:
-        self._db.commit()
-        self._db.execute("begin immediate")
-        row = self._db.execute(
-            "select pid, host, since, beat, start from leases where run_id=?", (self._run,)
-        ).fetchone()
-        if row is not None:
-            pid, host, since, beat, start = row
-            if lease_state(pid, host, beat, start) == "live":
-                self._db.rollback()
-                when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
-                raise LeaseHeld(
-                    f"run {self._run} is held by process {pid} on {host} since {when}; wait for "
-                    f"it, or end that process"
-                )
-        self.enter()
-        self._db.commit()
+        Raises:
+            LeaseHeld: another live process holds it; names it, its host and since when.
+            LedgerError: the database cannot be used.
+        """
+        db = self._db
+        with db.transaction():
+            # changes nothing; of two that take the run at once the second waits here
+            db.execute("update runs set status=status where run_id=?", (self._run,))
+            rows = db.query(
+                f"select pid, host, {db.clock} - beat, start, since from leases where run_id=?",
+                (self._run,),
+            )
+            if rows:
+                *process, since = rows[0]
+                if lease_state(*process, shared=db.shared) == "live":
+                    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
+                    raise LeaseHeld(
+                        f"run {self._run} is held by process {process[0]} on {process[1]} since "
+                        f"{when}; wait for it, or end that process"
+                    )
+            db.execute(*self.entry())
 
-    def enter(self) -> None:
-        """Take the lease of a run nobody else can know yet; durable with the next commit."""
-        now, pid = time.time(), os.getpid()
-        self._db.execute(
-            "insert or replace into leases values(?,?,?,?,?,?,?)",
-            (self._run, self.holder, pid, socket.gethostname(), process_start(pid), now, now),
+    def entry(self) -> tuple[str, Sequence[object]]:
+        """The statement that enters the lease, for a run nobody else can know yet."""
+        pid = os.getpid()
+        _heart(self._db).leases.add(self)
+        return (
+            f"insert into leases values(?,?,?,?,?,{self._db.clock},{self._db.clock}) "
+            "on conflict(run_id) do update set holder=excluded.holder, pid=excluded.pid, "
+            "host=excluded.host, start=excluded.start, since=excluded.since, beat=excluded.beat",
+            (self._run, self.holder, pid, socket.gethostname(), process_start(pid)),
         )
-        _heart(self._path).leases.add(self)
 
-    def beat(self, db: sqlite3.Connection) -> None:
+    def beat(self, db: Database) -> None:
         """Renew; tell the run when another process has taken it."""
         found = db.execute(
-            "update leases set beat=? where run_id=? and holder=?",
-            (time.time(), self._run, self.holder),
-        ).rowcount
-        db.commit()
-        if found == 0 and (lost := self._lost()) is not None and self in _heart(self._path).leases:
+            f"update leases set beat={db.clock} where run_id=? and holder=?",
+            (self._run, self.holder),
+        )
+        if found == 0 and (lost := self._lost()) is not None and self in _heart(self._db).leases:
             lost()
 
     def let_go(self) -> None:
         """The run is over or somebody else's: no more heartbeats."""
-        _heart(self._path).leases.discard(self)
+        _heart(self._db).leases.discard(self)
 
     def release(self) -> None:
         """Let go of a run that is not over, for another process to take up."""
         self.let_go()
-        self._db.execute("delete from leases where run_id=? and holder=?", (self._run, self.holder))
-        self._db.commit()
+        self._db.execute(_RELEASE, (self._run, self.holder))
+
+    def abandon(self) -> None:
+        """As `release`, when the database may be out of reach: then by the heart, once it is back."""
+        try:
+            self.release()
+        except LedgerError:
+            _heart(self._db).abandoned.append((self._run, self.holder))
 
 
 class _Heart(threading.Thread):
-    """Beats for the leases of one file; ends with the process."""
+    """Beats for the leases of one database; ends with the process."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, db: Database) -> None:
         super().__init__(name="roundsman-heart", daemon=True)
         self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
-        self._path = path
+        self.abandoned: list[tuple[str, str]] = []
+        self._db = db
 
     def run(self) -> None:
         while True:
             time.sleep(TTL / 4)
-            beat_all(self._path)
+            beat_all(self._db)
 
 
-def beat_all(path: Path) -> None:
-    """One heartbeat of every lease this process holds in this file."""
-    leases = list(_heart(path).leases)
-    if not leases:
+def beat_all(db: Database) -> None:
+    """One heartbeat of every lease this process holds in this database."""
+    heart = _heart(db)
+    leases = list(heart.leases)
+    if not leases and not heart.abandoned:
         return
     try:
-        db = sqlite3.connect(path, timeout=10)
-    except sqlite3.Error:
+        own = db.another()
+    except LedgerError:
         return  # the next beat may find it; the lease outlives several
     try:
+        while heart.abandoned:
+            own.execute(_RELEASE, heart.abandoned[-1])
+            heart.abandoned.pop()
         for lease in leases:
-            lease.beat(db)
-    except sqlite3.Error:
+            lease.beat(own)
+    except LedgerError:
         pass
     finally:
-        db.close()
+        with suppress(LedgerError):
+            own.close()
 
 
-_HEARTS: dict[Path, _Heart] = {}
+_RELEASE = "delete from leases where run_id=? and holder=?"
+_HEARTS: dict[str, _Heart] = {}
 _HEARTS_LOCK = threading.Lock()
 
 
-def _heart(path: Path) -> _Heart:
+def _heart(db: Database) -> _Heart:
     with _HEARTS_LOCK:
-        heart = _HEARTS.get(path)
+        heart = _HEARTS.get(db.name)
         if heart is None:
-            heart = _HEARTS[path] = _Heart(path)
+            heart = _HEARTS[db.name] = _Heart(db)
             heart.start()
         return heart

@@ -21,7 +21,7 @@ from roundsman.ledger.fold import fold, usage_of
 from roundsman.ledger.history import History, Past, charges
 from roundsman.ledger.lease import Lease
 from roundsman.ledger.records import Record, chain
-from roundsman.ledger.store import Store
+from roundsman.ledger.store import Store, taken
 
 E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
@@ -67,7 +67,7 @@ class LiveRun:
         self._hash = ""
         self.broken = ""
         self._lock = threading.RLock()  # tools run in threads, and call models there
-        self._lease = Lease(store.connection, run_id, store.path, self._lost)
+        self._lease = Lease(store.db, run_id, self._lost)
 
     @classmethod
     def start(
@@ -88,10 +88,8 @@ class LiveRun:
             setup: what a later process needs to go on with the run.
         """
         run = cls(store, rules, run_id or new_run_id(), clock)
-        with store.lock:
-            store.begin(run.run_id, clock(), question, policy, model)
-            run._lease.enter()
-            run._begin(policy, question, setup)
+        store.begin(run.run_id, clock(), question, policy, model, run._lease)
+        run._begin(policy, question, setup)
         return run
 
     def _begin(self, policy: str, question: str, setup: Mapping[str, Any] | None) -> None:
@@ -147,8 +145,8 @@ class LiveRun:
             run._lease.release()
 
     def _take_up(self) -> list[Record]:
-        with self.store.lock:
-            self._lease.take()
+        self._lease.take()
+        self.store.held(self.run_id, self._lease.holder)
         try:
             self.store.verify(self.run_id)
             records = self.store.records(self.run_id)
@@ -235,9 +233,7 @@ class LiveRun:
             raise LedgerError(self.broken)
 
     def _lost(self) -> None:
-        self.broken = (
-            f"run {self.run_id} has been taken up by another process; this one does nothing more"
-        )
+        self.broken = taken(self.run_id)
 
     def heed(self) -> None:
         """Stop when somebody asked for it from another process."""
@@ -326,12 +322,20 @@ class LiveRun:
 
     def end(self, reason: str, rule: str = "", layer: str = "loop", detail: str = "") -> None:
         """Close the run; a second call changes nothing."""
-        if self.account.ended or self.broken:
+        if self.account.ended:
             self._lease.let_go()
+            return
+        if self.broken:
+            self._lease.abandon()
             return
         if reason == "done" and self.account.work.partial:
             reason = "partial"
         self.write(ev.RunEnds(reason=reason, rule=rule, layer=layer, detail=detail), durable=False)
         status = "done" if reason in ("done", "no_progress", "max_rounds", "partial") else "stopped"
         self._lease.let_go()
-        self.store.finish(self.run_id, status, self.account.rounds, usage_of(self.account))
+        try:
+            self.store.finish(self.run_id, status, self.account.rounds, usage_of(self.account))
+        except LedgerError as error:
+            self.broken = str(error)
+            self._lease.abandon()
+            raise

@@ -1,83 +1,64 @@
-"""The tables of the journal's file: made, brought up to date, or refused when they are newer."""
+"""The tables of the journal: made, brought up to date, or refused when they are newer.
+
+Statements are shared by both databases; a word in braces stands for what they say differently.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-import time
-
 from roundsman.errors import LedgerError
+from roundsman.ledger.database import Database
 
 SCHEMA_VERSION = 3
 _TABLES = (
     """create table if not exists runs(
-  run_id text primary key, started real not null, question text not null default '',
+  run_id text primary key, started double precision not null, question text not null default '',
   policy text not null default '', model text not null default '', status text not null,
-  ended real, rounds integer not null default 0, usage text not null default '{}', report text,
-  tail text not null default '')""",
+  ended double precision, rounds integer not null default 0, usage text not null default '{{}}',
+  report text, tail text not null default ''{number})""",
     """create table if not exists records(
-  run_id text not null, seq integer not null, kind text not null, at real not null,
-  body text not null, hash text not null, primary key(run_id, seq)) without rowid""",
+  run_id text not null, seq integer not null, kind text not null, at double precision not null,
+  body text not null, hash text not null, primary key(run_id, seq)) {clustered}""",
     """create table if not exists leases(
   run_id text primary key, holder text not null, pid integer not null, host text not null,
-  start text not null, since real not null, beat real not null)""",
+  start text not null, since double precision not null, beat double precision not null)""",
     """create table if not exists stops(
-  run_id text primary key, at real not null, who text not null)""",
+  run_id text primary key, at double precision not null, who text not null)""",
 )
-_FROM_1 = (  # leases had no start of the process, runs no seal at the end
-    "drop table leases",
-    "alter table runs add column tail text not null default ''",
-)
-_PATIENCE_S = 10.0
+_CHANGES: dict[int, tuple[str, ...]] = {  # by the version they lead away from
+    1: (  # leases had no start of the process, runs no seal at the end
+        "drop table leases",
+        "alter table runs add column tail text not null default ''",
+    ),
+}
 
 
-def prepare(db: sqlite3.Connection, name: str, durability: str) -> None:
-    """Make the file a journal of this version, in one transaction; several processes may begin.
+def prepare(db: Database) -> None:
+    """Make it a journal of this version, in one transaction; several processes may begin.
 
     Raises:
-        LedgerError: it is of a newer version.
-        sqlite3.Error: it is no database, or cannot be written.
+        LedgerError: it is of a newer version, or cannot be used.
     """
-    _write_ahead(db)
-    db.execute(f"pragma synchronous={'full' if durability == 'power' else 'normal'}")
-    if _version(db, name) == SCHEMA_VERSION:
+    if _version(db) == SCHEMA_VERSION:
         return
-    db.execute("begin immediate")
-    try:
+    with db.transaction():
+        db.begin_schema()
         # Asked again: another process may have made the tables while this one waited to begin.
-        if _version(db, name) == 1:
-            for statement in _FROM_1:
+        found = _version(db)
+        if found == SCHEMA_VERSION:
+            return
+        for version in range(found or SCHEMA_VERSION, SCHEMA_VERSION):
+            for statement in _CHANGES.get(version, ()):
                 db.execute(statement)
         for statement in _TABLES:
-            db.execute(statement)
-        db.execute(f"pragma user_version={SCHEMA_VERSION}")
-        db.commit()
-    except BaseException:
-        db.rollback()
-        raise
+            db.execute(statement.format(**db.dialect))
+        db.set_version(SCHEMA_VERSION)
 
 
-def _write_ahead(db: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; SQLite gives up at once when two do so, without its timeout.
-
-    Source: the documentation of `sqlite3_busy_handler`, which is not invoked where waiting could
-    be a deadlock, as when a read lock has to become an exclusive one.
-    """
-    until = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            db.execute("pragma journal_mode=wal")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-
-
-def _version(db: sqlite3.Connection, name: str) -> int:
-    (version,) = db.execute("pragma user_version").fetchone()
+def _version(db: Database) -> int:
+    version = db.version()
     if version > SCHEMA_VERSION:
         raise LedgerError(
-            f"the journal {name} is of version {version}, this Roundsman reads "
-            f"{SCHEMA_VERSION}; update Roundsman or set ROUNDSMAN_HOME to another folder"
+            f"the journal {db.name} is of version {version}, this Roundsman reads "
+            f"{SCHEMA_VERSION}; update Roundsman or {db.elsewhere}"
         )
-    return int(version)
+    return version

@@ -1,81 +1,83 @@
-"""The SQLite store: every run's journal in one file.
+"""The store: every run's journal in one database, a file or PostgreSQL.
 
-Append-only, one chain of hashes a run. Write-ahead log: a commit survives the death of the process
-(`synchronous=NORMAL`); with `durability="power"` also the loss of power (`FULL`).
+Append-only, one chain of hashes a run. What differs between the databases is in `database.py`.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from roundsman.errors import JournalDamaged, LedgerError
-from roundsman.ledger.database import connect, way_out
-from roundsman.ledger.lease import lease_state
+from roundsman.ledger.database import Database, RecordRow
+from roundsman.ledger.lease import Lease, lease_state
 from roundsman.ledger.records import (
     FORGET,
     Record,
     RunInfo,
     chain,
-    default_home,
     no_such_run,
     record_of,
 )
 from roundsman.ledger.schema import prepare
+from roundsman.ledger.sqlite import SqliteDatabase
 
 _INSERT = "insert into records values(?,?,?,?,?,?)"
+_READ = "select seq, kind, at, body, hash from records where run_id=? order by seq"
+_INFO = "select run_id, status, started, question, rounds, usage from runs"
 
 
 class Store:
-    """Journals of all runs, in one file; may be used from several threads.
+    """Journals of all runs, in one database; may be used from several threads.
+
+    Args:
+        where: a file, or a database that is open.
+        durability: of a file: `process` (a commit survives the process) or `power`.
 
     Raises:
-        LedgerError: the folder is not writable, the file is no journal or is of a newer version.
+        LedgerError: the folder is not writable, the file is no journal, the server cannot be
+            reached, or it is of a newer version.
     """
 
-    def __init__(self, path: Path, durability: str = "process") -> None:
-        self.path = path
-        self._waiting: dict[str, list[tuple[str, int, str, float, str, str]]] = {}
-        self._lock = threading.RLock()
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._db = connect(path)
-            prepare(self._db, str(path), durability)
-        except (OSError, sqlite3.Error) as error:
-            raise LedgerError(
-                f"the journal {path} cannot be opened: {error}; {way_out(error)}"
-            ) from error
+    def __init__(self, where: Path | Database, durability: str = "process") -> None:
+        self.db = SqliteDatabase(where, durability) if isinstance(where, Path) else where
+        self.name = self.db.name
+        self._waiting: dict[str, list[RecordRow]] = {}
+        self._opening: dict[str, list[tuple[str, Sequence[object]]]] = {}
+        self._holders: dict[str, str] = {}
+        prepare(self.db)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with self._lock:
-            try:
-                yield
-            except sqlite3.Error as error:
-                with suppress(sqlite3.Error):
-                    self._db.rollback()
-                raise LedgerError(
-                    f"the journal {self.path} cannot be used: {error}; {way_out(error)}"
-                ) from error
+    def begin(
+        self,
+        run_id: str,
+        started: float,
+        question: str,
+        policy: str,
+        model: str,
+        lease: Lease | None = None,
+    ) -> None:
+        """Enter a new run and its lease; durable with its first record, whose `commit` raises
+        LedgerError when the id is taken."""
+        row = (run_id, started, _clean(question), policy, _clean(model))
+        with self.db.lock:
+            self._opening[run_id] = [
+                (
+                    "insert into runs(run_id, started, question, policy, model, status) "
+                    "values(?,?,?,?,?,'running')",
+                    row,
+                )
+            ]
+            if lease is not None:
+                self._opening[run_id].append(lease.entry())
+                self.held(run_id, lease.holder)
 
-    def begin(self, run_id: str, started: float, question: str, policy: str, model: str) -> None:
-        """Enter a new run; durable with its first record.
-
-        Raises:
-            LedgerError: the id is taken.
-        """
-        with self._errors():
-            self._db.execute(
-                "insert into runs(run_id, started, question, policy, model, status) "
-                "values(?,?,?,?,?,'running')",
-                (run_id, started, _clean(question), policy, model),
-            )
+    def held(self, run_id: str, holder: str) -> None:
+        """From now on this run's records are appended only while this holder has its lease."""
+        self._holders[run_id] = holder
 
     def append(self, run_id: str, seq: int, kind: str, at: float, body: str, digest: str) -> None:
         """Append a record; durable with the next `commit`.
@@ -83,7 +85,7 @@ class Store:
         It waits in memory: an open transaction would keep every other process from writing for as
         long as the next tool takes.
         """
-        with self._lock:
+        with self.db.lock:
             waiting = self._waiting.setdefault(run_id, [])
             waiting.append((run_id, seq, kind, at, body, digest))
 
@@ -91,67 +93,80 @@ class Store:
         """Make everything appended to this run so far durable.
 
         Raises:
-            LedgerError: it could not be; what waited is given up, and other runs go on.
+            LedgerError: it could not be, or another process has the run now; what waited is given
+                up, and other runs go on.
         """
-        with self._errors():
-            self._db.executemany(_INSERT, self._waiting.pop(run_id, ()))
-            self._db.commit()
+        if not self._write(run_id):
+            raise LedgerError(taken(run_id))
+
+    def _write(self, run_id: str) -> bool:
+        """False: somebody else has the run."""
+        with self.db.lock:
+            rows = self._waiting.pop(run_id, ())
+            opening = self._opening.pop(run_id, ())
+            if not opening:
+                return not rows or self.db.journal(rows, self._holders.get(run_id))
+            with self.db.transaction():
+                for sql, args in opening:
+                    self.db.execute(sql, args)
+                for row in rows:
+                    self.db.execute(_INSERT, row)
+            return True
 
     def finish(self, run_id: str, status: str, rounds: int, usage: dict[str, Any]) -> None:
         """Note how the run stands; `status` is running, waiting, interrupted, done or stopped.
 
         One transaction with what was appended and not committed yet, and the lease is given up: a
         run is never half ended.
+
+        Raises:
+            LedgerError: as `commit`.
         """
-        with self._errors():
+        with self.db.lock:
             waiting = self._waiting.pop(run_id, [])
-            self._db.executemany(_INSERT, waiting)
-            if waiting:
-                seal = f"{waiting[-1][1]} {waiting[-1][5]}"
-                self._db.execute("update runs set tail=? where run_id=?", (seal, run_id))
-            for table in ("leases", "stops"):
-                self._db.execute(f"delete from {table} where run_id=?", (run_id,))
-            self._db.execute(
-                "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
-                (status, time.time(), rounds, json.dumps(usage), run_id),
-            )
-            self._db.commit()
+            holder = self._holders.get(run_id)
+            with self.db.transaction():
+                held = "select 1 from leases where run_id=? and holder=?" + self.db.holding
+                if holder is not None and not self.db.query(held, (run_id, holder)):
+                    raise LedgerError(taken(run_id))
+                for row in waiting:
+                    self.db.execute(_INSERT, row)
+                if waiting:
+                    seal = f"{waiting[-1][1]} {waiting[-1][5]}"
+                    self.db.execute("update runs set tail=? where run_id=?", (seal, run_id))
+                for table in ("leases", "stops"):
+                    self.db.execute(f"delete from {table} where run_id=?", (run_id,))
+                self.db.execute(
+                    "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
+                    (status, time.time(), rounds, json.dumps(usage), run_id),
+                )
+            self._holders.pop(run_id, None)
 
     def request_stop(self, run_id: str, who: str) -> None:
         """Ask the process that has this run to end it; the first who asks is on record."""
-        with self._errors():
-            self._db.execute(
-                "insert into stops(run_id, at, who) values(?,?,?) on conflict do nothing",
-                (run_id, time.time(), who),
-            )
-            self._db.commit()
+        self.db.execute(
+            "insert into stops(run_id, at, who) values(?,?,?) on conflict do nothing",
+            (run_id, time.time(), _clean(who)),
+        )
 
     def stop_request(self, run_id: str) -> tuple[float, str] | None:
         """When the run was asked to end, and by whom. Looked at before every call of the run."""
-        with self._errors():
-            row = self._db.execute("select at, who from stops where run_id=?", (run_id,)).fetchone()
-        return None if row is None else (float(row[0]), str(row[1]))
+        rows = self.db.query("select at, who from stops where run_id=?", (run_id,))
+        return (float(rows[0][0]), str(rows[0][1])) if rows else None
 
     def save_report(self, run_id: str, report: dict[str, Any]) -> None:
         """Keep the report beside the journal."""
-        with self._errors():
-            self._db.execute(
-                "update runs set report=? where run_id=?",
-                (_clean(json.dumps(report, default=str)), run_id),
-            )
-            self._db.commit()
+        text = _clean(json.dumps(report, default=str))
+        self.db.execute("update runs set report=? where run_id=?", (text, run_id))
 
     def runs(self) -> list[RunInfo]:
         """All runs, newest first. Unfinished without a live lease is `interrupted`."""
-        rows = self._db.execute(
-            "select run_id, status, started, question, rounds, usage from runs "
-            "order by started desc, rowid desc"
-        ).fetchall()
+        rows = self.db.query(f"{_INFO} order by started desc, rowid desc")
         return [self._info(row) for row in rows]
 
     def ids(self) -> list[str]:
         """Ids of all runs, newest first; no journal is read for it."""
-        rows = self._db.execute("select run_id from runs order by started desc, rowid desc")
+        rows = self.db.query("select run_id from runs order by started desc, rowid desc")
         return [run_id for (run_id,) in rows]
 
     def _info(self, row: tuple[Any, ...]) -> RunInfo:
@@ -169,10 +184,11 @@ class Store:
         """A run that says it is running and whose process is gone is interrupted."""
         if status != "running":
             return status
-        lease = self._db.execute(
-            "select pid, host, beat, start from leases where run_id=?", (run_id,)
-        ).fetchone()
-        return "running" if lease and lease_state(*lease) == "live" else "interrupted"
+        leases = self.db.query(
+            f"select pid, host, {self.db.clock} - beat, start from leases where run_id=?", (run_id,)
+        )
+        live = leases and lease_state(*leases[0], shared=self.db.shared) == "live"
+        return "running" if live else "interrupted"
 
     def _counted(self, run_id: str) -> tuple[dict[str, Any], int]:
         from roundsman.ledger.fold import fold, usage_of
@@ -186,13 +202,13 @@ class Store:
         Raises:
             RunNotFound: there is none of that id.
         """
-        row = self._db.execute(
-            "select run_id, status, started, question, rounds, usage from runs where run_id=?",
-            (run_id,),
-        ).fetchone()
-        if row is None:
-            raise no_such_run(run_id, self.ids(), self.path)
-        return self._info(row)
+        return self._info(self._row(f"{_INFO} where run_id=?", run_id))
+
+    def _row(self, sql: str, run_id: str) -> tuple[Any, ...]:
+        rows = self.db.query(sql, (run_id,))
+        if not rows:
+            raise no_such_run(run_id, self.ids(), self.name)
+        return rows[0]
 
     def records(self, run_id: str) -> list[Record]:
         """The journal of a run, oldest first.
@@ -201,19 +217,12 @@ class Store:
             JournalDamaged: a record is not JSON.
         """
         self.commit(run_id)
-        with self._errors():
-            rows = self._db.execute(
-                "select seq, kind, at, body, hash from records where run_id=? order by seq",
-                (run_id,),
-            ).fetchall()
-        return [record_of(run_id, row) for row in rows]
+        return [record_of(run_id, row) for row in self.db.query(_READ, (run_id,))]
 
     def report(self, run_id: str) -> dict[str, Any] | None:
         """The saved report, or None when the run left none."""
-        row = self._db.execute("select report from runs where run_id=?", (run_id,)).fetchone()
-        if row is None:
-            raise no_such_run(run_id, self.ids(), self.path)
-        return json.loads(row[0]) if row[0] else None
+        (text,) = self._row("select report from runs where run_id=?", run_id)
+        return json.loads(text) if text else None
 
     def verify(self, run_id: str) -> None:
         """Follow the chain of hashes.
@@ -222,12 +231,9 @@ class Store:
             JournalDamaged: naming the first record that does not fit, or that the end is missing.
         """
         self.commit(run_id)
-        with self._errors():
-            rows = self._db.execute(
-                "select seq, kind, at, body, hash from records where run_id=? order by seq",
-                (run_id,),
-            ).fetchall()
-            tail = self._db.execute("select tail from runs where run_id=?", (run_id,)).fetchone()
+        with self.db.lock:
+            tail = self.db.query("select tail from runs where run_id=?", (run_id,))
+            rows = self.db.query(_READ, (run_id,))
         previous, expected = "", 1
         for seq, kind, at, body, digest in rows:
             if seq != expected or chain(previous, kind, at, body) != digest:
@@ -236,8 +242,9 @@ class Store:
                     f"before it are whole; {FORGET}"
                 )
             previous, expected = digest, expected + 1
-        if tail and tail[0] and tail[0] != f"{expected - 1} {previous}":
-            last = tail[0].split(" ")[0]
+        seal = tail[0][0] if tail else ""
+        if seal and seal != f"{expected - 1} {previous}":
+            last = seal.split(" ")[0]
             raise JournalDamaged(
                 f"run {run_id}: it ended with record {last}, the journal ends with record "
                 f"{expected - 1}; what is there is whole, the rest is missing; {FORGET}"
@@ -249,43 +256,35 @@ class Store:
         Raises:
             RunNotFound: there is none of that id.
         """
-        row = self._db.execute("select status from runs where run_id=?", (run_id,)).fetchone()
-        if row is None:
-            raise no_such_run(run_id, self.ids(), self.path)
-        if self._standing(run_id, row[0]) == "running":
-            raise LedgerError(f"run {run_id} is running; stop it first (Ctrl-C in its terminal)")
-        with self._errors():
+        with self.db.transaction():
+            (status,) = self._row("select status from runs where run_id=?", run_id)
+            if self._standing(run_id, status) == "running":
+                raise LedgerError(
+                    f"run {run_id} is running; stop it first (Ctrl-C in its terminal)"
+                )
             for table in ("records", "leases", "stops", "runs"):
-                self._db.execute(f"delete from {table} where run_id=?", (run_id,))
-            self._db.commit()
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """For the lease, which lives in the same file; use it holding `lock`."""
-        return self._db
+                self.db.execute(f"delete from {table} where run_id=?", (run_id,))
 
     @property
     def lock(self) -> threading.RLock:
-        """Held by whoever uses the connection: tools run in threads."""
-        return self._lock
+        """Held by whoever does several things with the store that belong together."""
+        return self.db.lock
 
     def close(self) -> None:
-        """Commit and close."""
-        for run_id in list(self._waiting):
-            self.commit(run_id)
-        with self._errors():
-            self._db.close()
+        """Commit and close. What waits of a run that another process has now is given up."""
+        try:
+            for run_id in {**self._opening, **self._waiting}:
+                self._write(run_id)
+        finally:
+            self.db.close()
+
+
+def taken(run_id: str) -> str:
+    """What a process is told that lost its run."""
+    return f"run {run_id} has been taken up by another process; this one does nothing more"
 
 
 def _clean(text: str) -> str:
-    """SQLite stores UTF-8: a lone surrogate (from a broken log line) becomes a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def open_store(home: Path | None = None, durability: str = "process") -> Store:
-    """The store under `home` (default: `default_home()`).
-
-    Raises:
-        LedgerError: it cannot be opened.
-    """
-    return Store((home or default_home()) / "runs.sqlite", durability)
+    """Databases store UTF-8: a lone surrogate (from a broken log line) becomes a question mark, as
+    does a zero, which PostgreSQL does not take."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")

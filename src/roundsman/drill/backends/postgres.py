@@ -52,8 +52,16 @@ def _account() -> str | None:
 class Postgres:
     """One cluster in `folder`; services connect as `shop`, exporters as the superuser."""
 
-    def __init__(self, programs: dict[str, Path], folder: Path, port: int, log: Path) -> None:
+    def __init__(
+        self,
+        programs: dict[str, Path],
+        folder: Path,
+        port: int,
+        log: Path,
+        connections: int = MAX_CONNECTIONS,
+    ) -> None:
         self.port = port
+        self._connections = connections
         self._programs = programs
         self._data = folder / "data"
         self._log = log
@@ -83,7 +91,7 @@ class Postgres:
                 said += f"; set TMPDIR to a folder that the account {self._user} may enter"
             raise DrillFailed(said)
         with (self._data / "postgresql.conf").open("a") as config:
-            config.write(f"{_SETTINGS}port = {self.port}\n")
+            config.write(f"{_SETTINGS}port = {self.port}\nmax_connections = {self._connections}\n")
 
     def spec(self) -> Spec:
         """How it is started; `SIGINT` asks for a fast shutdown, without waiting for clients."""

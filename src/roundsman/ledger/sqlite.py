@@ -1,0 +1,157 @@
+"""The journal in a file: SQLite, with a write-ahead log.
+
+A commit survives the death of the process (`synchronous=NORMAL`); with `durability="power"` also the
+loss of power (`FULL`).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from roundsman.errors import LedgerError
+from roundsman.ledger.database import RecordRow, Row
+
+_PATIENCE_S = 10.0
+_INSERT = "insert into records values(?,?,?,?,?,?)"
+_HELD = "select 1 from leases where run_id=? and holder=?"
+
+
+class SqliteDatabase:
+    """One connection to one file; see `Database`."""
+
+    clock = "((julianday('now') - 2440587.5) * 86400.0)"
+    shared = False
+    holding = ""
+    dialect = {"number": "", "clustered": "without rowid"}  # noqa: RUF012
+    elsewhere = "set ROUNDSMAN_HOME to another folder"
+
+    def __init__(self, path: Path, durability: str = "process") -> None:
+        self.path, self.name, self._durability = path, str(path), durability
+        self.lock = threading.RLock()
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._db = _connect(path)
+            _write_ahead(self._db)
+            self._db.execute(f"pragma synchronous={'full' if durability == 'power' else 'normal'}")
+        except (OSError, sqlite3.Error) as error:
+            raise LedgerError(
+                f"the journal {path} cannot be opened: {error}; {_way_out(error)}"
+            ) from error
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with self.lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise self._told(error) from error
+
+    def _told(self, error: sqlite3.Error) -> LedgerError:
+        return LedgerError(f"the journal {self.path} cannot be used: {error}; {_way_out(error)}")
+
+    def query(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
+        """See `Database`."""
+        with self._errors():
+            return self._db.execute(sql, args).fetchall()
+
+    def execute(self, sql: str, args: Sequence[object] = ()) -> int:
+        """See `Database`."""
+        with self._errors():
+            return self._db.execute(sql, args).rowcount
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """See `Database`."""
+        with self._errors():
+            self._db.execute("begin immediate")
+            try:
+                yield
+                self._db.commit()
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._db.rollback()
+                raise
+
+    def journal(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
+        """See `Database`. Written out, without `transaction`: once a step and once an action."""
+        db = self._db
+        with self.lock:
+            try:
+                db.execute("begin immediate")
+                held = holder is None or db.execute(_HELD, (rows[0][0], holder)).fetchone()
+                if held:
+                    db.executemany(_INSERT, rows)
+                db.commit()
+            except BaseException as error:
+                with suppress(sqlite3.Error):
+                    db.rollback()
+                if isinstance(error, sqlite3.Error):
+                    raise self._told(error) from error
+                raise
+        return bool(held)
+
+    def version(self) -> int:
+        """See `Database`."""
+        return int(self.query("pragma user_version")[0][0])
+
+    def set_version(self, version: int) -> None:
+        """See `Database`."""
+        self.execute(f"pragma user_version={version:d}")
+
+    def begin_schema(self) -> None:
+        """Nothing: a transaction keeps every other writer waiting."""
+
+    def another(self) -> SqliteDatabase:
+        """See `Database`."""
+        return SqliteDatabase(self.path, self._durability)
+
+    def close(self) -> None:
+        """See `Database`."""
+        with self._errors():
+            self._db.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the file, for its owner only: it holds prompts, replies and results of tools.
+
+    SQLite gives the files beside it (-wal, -shm) the mode of the file itself. One that exists keeps
+    what somebody gave it.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return sqlite3.connect(path, timeout=_PATIENCE_S, check_same_thread=False, isolation_level=None)
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log; SQLite gives up at once when two do so, without its timeout.
+
+    Source: the documentation of `sqlite3_busy_handler`, which is not invoked where waiting could
+    be a deadlock, as when a read lock has to become an exclusive one.
+    """
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            db.execute("pragma journal_mode=wal")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+
+
+def _way_out(error: Exception) -> str:
+    """What a person can do about an error of the database."""
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        return "move that file away, or set ROUNDSMAN_HOME to another folder"
+    if "locked" in text:
+        return "another process is writing to it for long; wait for it or end it"
+    if "UNIQUE" in text:
+        return "another process has written to this run; see: roundsman runs list"
+    return "set ROUNDSMAN_HOME to a folder that can be written and has room"
