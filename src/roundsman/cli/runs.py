@@ -1,4 +1,4 @@
-"""`roundsman runs list|show|delete`: what the journal holds."""
+"""`roundsman runs list|show|delete|prune|export`: what the journal holds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from roundsman.cli.retention import export, prune
 from roundsman.errors import JournalDamaged, UsageError
 
 if TYPE_CHECKING:
@@ -100,6 +101,10 @@ def delete(run: str) -> None:
         run_id = resolve_id(store, run)
         store.delete(run_id)
     click.echo(f"deleted run {run_id}")
+
+
+runs.add_command(prune)
+runs.add_command(export)
 
 
 def resolve(store: Store, given: str) -> RunInfo:

@@ -77,6 +77,10 @@ class Database(Protocol):
         """A connection of its own to the same database, for another thread."""
         ...
 
+    def shrink(self) -> None:
+        """Give the room of what was deleted back to the disk, where that does not go by itself."""
+        ...
+
     def close(self) -> None:
         """Close the connection."""
         ...

@@ -146,6 +146,9 @@ class PostgresDatabase:
         """See `Database`."""
         return PostgresDatabase(self._address)
 
+    def shrink(self) -> None:
+        """Nothing: the server's own vacuum does it."""
+
     def close(self) -> None:
         """See `Database`."""
         with self._errors():

@@ -111,6 +111,11 @@ class SqliteDatabase:
         """See `Database`."""
         return SqliteDatabase(self.path, self._durability)
 
+    def shrink(self) -> None:
+        """See `Database`."""
+        self.execute("vacuum")
+        self.execute("pragma wal_checkpoint(truncate)")
+
     def close(self) -> None:
         """See `Database`."""
         with self._errors():

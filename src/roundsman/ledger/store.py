@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from roundsman.errors import JournalDamaged, LedgerError
-from roundsman.ledger.database import Database, RecordRow
+from roundsman.ledger.database import Database, RecordRow, Row
 from roundsman.ledger.lease import Lease, lease_state
 from roundsman.ledger.records import (
     FORGET,
@@ -216,8 +216,12 @@ class Store:
         Raises:
             JournalDamaged: a record is not JSON.
         """
+        return [record_of(run_id, row) for row in self.rows(run_id)]
+
+    def rows(self, run_id: str) -> list[Row]:
+        """The journal of a run as it is stored: (seq, kind, at, body as JSON text, hash)."""
         self.commit(run_id)
-        return [record_of(run_id, row) for row in self.db.query(_READ, (run_id,))]
+        return self.db.query(_READ, (run_id,))
 
     def report(self, run_id: str) -> dict[str, Any] | None:
         """The saved report, or None when the run left none."""
