@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, LoopAgent
+from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.agents.context import Context
 from google.adk.tools import AgentTool
+from google.adk.workflow import START, JoinNode, Workflow, node
 
+from roundsman.guard.stuck.memory import Where
 from roundsman.ledger import Store
 from roundsman.ledger.fold import fold
 from roundsman.policy import Policy, load_policy
@@ -163,6 +167,91 @@ async def test_announcing_for_ever_in_a_loop_of_the_engine_is_ended(tmp_path: Pa
     assert result.account.stopped.reason == "repetition"
 
 
+def beside(kind: str, script: Any, *tools: Any) -> Any:
+    """Three agents side by side that do the same, and one after them."""
+
+    def one(name: str) -> LlmAgent:
+        return LlmAgent(name=name, model=ScriptedModel(script), tools=list(tools))
+
+    last = LlmAgent(name="last", model=ScriptedModel(["all is well"]))
+    if kind == "ParallelAgent":
+        three = ParallelAgent(name="three", sub_agents=[one("a"), one("b"), one("c")])
+        return SequentialAgent(name="all", sub_agents=[three, last])
+    if kind == "AgentTool":
+        asks = [call("a", request="1"), call("b", request="2"), call("c", request="3")]
+        model = ScriptedModel([asks, "all is well"])
+        agents = [AgentTool(one(name)) for name in "abc"]
+        return LlmAgent(name="outer", model=model, tools=agents)
+    if kind == "fan-out":
+        join, agents = JoinNode(name="join"), [one(name) for name in "abc"]
+        edges: list[Any] = [(START, agent) for agent in agents]
+        edges += [(agent, join) for agent in agents]
+        return Workflow(name="graph", edges=[*edges, (join, last)])
+    worker = LlmAgent(
+        name="one", model=ScriptedModel(lambda r, n: _by_turn(script, r)), tools=list(tools)
+    )
+    if kind == "parallel_worker":
+
+        @node
+        async def items() -> list[str]:
+            return ["u", "v", "x", "y", "z"]
+
+        workers = node(worker, parallel_worker=True, max_parallel_workers=2)
+        return Workflow(name="graph", edges=[(START, items), (items, workers), (workers, last)])
+
+    @node(rerun_on_resume=True)
+    async def several(ctx: Context, node_input: Any) -> str:
+        runs = [ctx.run_node(worker, node_input="x", run_id=f"r-{n}") for n in range(3)]
+        await asyncio.gather(*runs)
+        return "joined"
+
+    return Workflow(name="graph", edges=[(START, several), (several, last)])
+
+
+def _by_turn(script: list[Any], request: Any) -> Any:
+    """One model object serves several conversations: the turn is read off the request."""
+    return script[sum(c.role == "model" for c in request.contents)]
+
+
+BESIDE = ["ParallelAgent", "AgentTool", "fan-out", "parallel_worker", "run_node"]
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+@pytest.mark.parametrize("words", ["I'll write it down: done.", "", "done"])
+async def test_agents_side_by_side_may_say_the_same(kind: str, words: str, tmp_path: Path) -> None:
+    result = await run_guarded(beside(kind, [words]), "go", policy(tmp_path))
+    assert (result.text, result.stop) == ("all is well", "done")
+    assert not [r for r in result.records if r.kind == "ruled"]
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_agents_side_by_side_may_meet_the_same(kind: str, tmp_path: Path) -> None:
+    ran = []
+
+    async def look(at: str) -> str:
+        """Look somewhere."""
+        ran.append(at)
+        return "Error: connection refused"
+
+    script = [call("look", at="db"), "it cannot be reached"]
+    result = await run_guarded(beside(kind, script, look), "go", policy(tmp_path))
+    assert (result.text, result.stop) == ("all is well", "done")
+    assert len(ran) == (5 if kind == "parallel_worker" else 3)
+    told = [r.body["agent"] for r in result.records if r.kind == "ruled"]
+    assert not told or kind == "AgentTool"  # who called all three has got one answer three times
+
+
+async def test_one_of_several_that_is_stuck_ends_the_run(tmp_path: Path) -> None:
+    stuck, busy = Tools(), Tools()
+    talker = agent(stuck, "look", script=[call("look", at="db")])
+    turns = [call("edit", text="x" * n) for n in range(30)]
+    other = LlmAgent(name="other", model=ScriptedModel([*turns, "ok"]), tools=[busy.edit])
+    both = ParallelAgent(name="both", sub_agents=[talker, other])
+    result = await run_guarded(both, "go", policy(tmp_path, look="read", edit="read"))
+    assert len(stuck.ran) == 2
+    assert result.stop == "repetition"
+
+
 DIES = '''
 import asyncio, os, signal
 from google.adk.agents import LlmAgent
@@ -232,5 +321,6 @@ async def test_the_memory_is_in_the_journal(tmp_path: Path) -> None:
     first = await run_guarded(agent(tools, "look", script=script), "go", policy(tmp_path),
                               store=store)  # fmt: skip
     again = fold(store.records(first.run_id))
-    assert [dict(o.points).get("repeat") for o in again.stuck.past] == [None, 1.0]
+    past = again.stuck.talking[Where(place="worker@1")].past
+    assert [dict(o.points).get("repeat") for o in past] == [None, 1.0]
     store.close()

@@ -11,6 +11,7 @@ from roundsman.guard import events as ev
 IDS = st.sampled_from(["x1", "x2", "x3"])
 WITHIN = st.sampled_from(["", "x1"])
 AGENTS = st.sampled_from(["alpha", "beta"])
+PLACE = st.sampled_from(["", "wf@1/a@1", "wf@1#b"])
 TOOLS = st.sampled_from(["read_sensor", "turn_valve"])
 COUNT = st.integers(0, 5000)
 MONEY = st.floats(0, 5)
@@ -43,7 +44,8 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
         done=st.booleans(), readable=st.booleans(), timed_out=st.booleans(), answer=ARGS,
     ),
     "step_begins": _made(
-        ev.StepBegins, id=IDS, agent=AGENTS, model=TEXT, request=TEXT, prompt_tokens=COUNT,
+        ev.StepBegins, id=IDS, agent=AGENTS, within=WITHIN, place=PLACE, model=TEXT,
+        request=TEXT, prompt_tokens=COUNT,
         max_output_tokens=st.none() | COUNT, reserved_tokens=COUNT, reserved_usd=MONEY,
         prices=PRICES,
     ),
@@ -53,7 +55,8 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
         announces=st.booleans(),
     ),
     "action_begins": _made(
-        ev.ActionBegins, id=IDS, tool=TOOLS, args=ARGS, agent=AGENTS, effect=EFFECT, call=TEXT,
+        ev.ActionBegins, id=IDS, within=WITHIN, place=PLACE, tool=TOOLS, args=ARGS,
+        agent=AGENTS, effect=EFFECT, call=TEXT,
         gist=TEXT, alters=st.sampled_from(["", "seems", "declared"]),
     ),
     "action_waits": _made(
@@ -92,7 +95,7 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
     "ruled": _made(
         ev.Ruled, verdict=st.sampled_from(["amend", "ask", "refuse", "cut", "stop"]), rule=TEXT,
         layer=TEXT, reason=TEXT, stop=TEXT, subject=TEXT, subject_id=IDS, numbers=ARGS,
-        changes=CHANGES.map(tuple), applied=st.booleans(),
+        changes=CHANGES.map(tuple), applied=st.booleans(), within=WITHIN, place=PLACE,
     ),
 }  # fmt: skip
 

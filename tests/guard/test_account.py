@@ -67,8 +67,10 @@ def test_counters_never_fall_and_memory_is_bounded(events: list[ev.Event]) -> No
         for counter in ("steps", "actions", "tokens", "tokens_estimated", "replans", "active"):
             assert getattr(after, counter) >= getattr(account, counter)
         held = after.stuck
-        sizes = [(held.past, PAST), (held.begun, BEGUN), (held.written, WRITTEN), (held.said, SAID)]
-        assert all(len(kept) <= most for kept, most in [*sizes, (held.polls, POLLS)])
+        for one in held.talking.values():
+            sizes = [(one.past, PAST), (one.begun, BEGUN), (one.written, WRITTEN)]
+            sizes += [(t.said, SAID) for t in one.talks.values()]
+            assert all(len(kept) <= most for kept, most in [*sizes, (one.polls, POLLS)])
         account = after
 
 

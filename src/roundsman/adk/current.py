@@ -84,6 +84,14 @@ def current_chain() -> tuple[str, ...]:
     return _CHAIN.get()
 
 
+def place_of(context: Any) -> str:
+    """Where in the engine's tree a callback or tool is called: its node's path, and the branch of
+    one that runs beside others."""
+    path = getattr(context, "node_path", "") or ""
+    branch = context._invocation_context.branch
+    return f"{path}#{branch}" if branch else path
+
+
 def current_loop() -> str:
     """Path of the loop in whose round this code runs, empty outside of rounds."""
     return _LOOP.get()

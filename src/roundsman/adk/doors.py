@@ -15,7 +15,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
 from roundsman.adk.coverage import Coverage
-from roundsman.adk.current import GUARDS, bound, current_run
+from roundsman.adk.current import GUARDS, bound, current_run, place_of
 from roundsman.adk.kinds import state_arguments
 from roundsman.adk.model import guard_model
 from roundsman.adk.results import status_of
@@ -68,7 +68,7 @@ class SideDoors:
     ) -> Verdict: ...
 
     @abstractmethod
-    def _proposal(self, run: LiveRun, tool: Any, args: dict[str, Any], agent: str) -> Any: ...
+    def _proposal(self, run: LiveRun, tool: Any, args: Any, agent: str, place: str) -> Any: ...
 
     def cover(self, found: Any) -> None:
         """Guard what an audit found: its models and tools, in place."""
@@ -78,7 +78,7 @@ class SideDoors:
             bind_tool(tool)
 
     def _enter_remote(self, run: LiveRun, agent: Any, context: Any) -> Any:
-        proposal = self._proposal(run, agent, {}, agent.name)
+        proposal = self._proposal(run, agent, {}, agent.name, place_of(context))
         verdict, action = run.propose(proposal)
         if verdict.kind > Kind.AMEND:
             return not_run(verdict.reason)
@@ -147,7 +147,7 @@ class SideDoors:
             )
             return {"status": "blocked", "tool": tool.name, "rule": "coverage", "reason": why}
         agent = getattr(context._invocation_context.agent, "name", "")
-        verdict, action = run.propose(self._proposal(run, tool, args, agent))
+        verdict, action = run.propose(self._proposal(run, tool, args, agent, place_of(context)))
         if verdict.kind > Kind.AMEND:
             return self._refusal(run, tool.name, verdict)
         with self._settled(run, action) as outcome, bound(run, action.id, agent):
@@ -162,7 +162,7 @@ class SideDoors:
         if node.name not in self.coverage.declared:
             why = f"{node.name}: a plain function as a node that is not declared under tools"
             run.stop("failed", why, "coverage", "tool")
-        verdict, action = run.propose(self._proposal(run, node, args, node.name))
+        verdict, action = run.propose(self._proposal(run, node, args, node.name, place_of(ctx)))
         late = [
             str(c["arg"]) for c in verdict.changes if str(c["arg"]).partition(".")[0] not in given
         ]

@@ -215,6 +215,7 @@ def _proposal(
         loop=current_loop(),
         agent=agent,
         within=current_action_id(),
+        place=ticket.place if ticket else "",
         model=name,
         request=request_print,
         prompt_tokens=prompt,

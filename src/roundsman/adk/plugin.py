@@ -14,7 +14,7 @@ from roundsman.adk.arguments import signature_of
 from roundsman.adk.binding import Opener, RunBinding
 from roundsman.adk.cancelled import CancelWatch
 from roundsman.adk.coverage import Coverage
-from roundsman.adk.current import GUARDS, current_action_id, current_chain, current_loop
+from roundsman.adk.current import GUARDS, current_action_id, current_chain, current_loop, place_of
 from roundsman.adk.doors import (
     OPEN,
     Open,
@@ -105,7 +105,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         agent = context.agent
         if hasattr(agent, "canonical_model"):  # it may have been exchanged since the agent entered
             guard_model(agent.canonical_model)
-        ticket = Ticket(run, getattr(agent, "name", ""), agent, context.branch or "")
+        place = place_of(callback_context)
+        ticket = Ticket(run, getattr(agent, "name", ""), agent, context.branch or "", place)
         actions = callback_context.actions
         self.coverage.issue(callback_context.invocation_id, actions, llm_request, ticket)
 
@@ -122,7 +123,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
             return self._as_it_was(run, tool.name, past)
-        proposal = self._proposal(run, tool, tool_args, agent, prints)
+        proposal = self._proposal(run, tool, tool_args, agent, place_of(tool_context), prints)
         own = self._own_word(run, proposal)
         if own.kind > Kind.AMEND:
             return self._refusal(run, tool.name, own)
@@ -178,6 +179,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         tool: Any,
         args: dict[str, Any],
         agent: str,
+        place: str,
         prints: CallPrints | None = None,
     ) -> ActionBegins:
         name = tool.name
@@ -190,6 +192,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             args=dict(args),
             agent=agent,
             within=current_action_id(),
+            place=place,
             effect=self._effects.get(name, "write"),
             nested=isinstance(tool, AgentTool),
             of_engine=is_engine_tool(tool),

@@ -85,13 +85,15 @@ class StepBegins(Event):
     """A model call is about to run. Tokens: estimate of the prompt, most output asked for
     (None: no limit asked), and what is reserved. `usd` is the reservation in dollars; `prices`
     are dollars per million tokens (input, output, cached input), None when
-    unknown. `loop` is the loop whose round it belongs to, empty outside of rounds."""
+    unknown. `loop` is the loop whose round it belongs to, empty outside of rounds; `within` the action
+    it runs in; `place` where in the engine's tree of agents (a node's path and a branch)."""
 
     kind: ClassVar[str] = "step_begins"
     id: str = ""
     loop: str = ""
     agent: str = ""
     within: str = ""
+    place: str = ""
     model: str = ""
     request: str = ""
     prompt_tokens: int = 0
@@ -147,6 +149,7 @@ class ActionBegins(Event):
     args: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
     within: str = ""
+    place: str = ""
     effect: str = "write"
     call: str = ""
     gist: str = ""
@@ -230,8 +233,9 @@ class Answered(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Ruled(Event):
-    """A verdict that was not Allow, as recorded. `applied` is False for a shadow rule; `agent`
-    and `call` say who asked for the step or action it is about, and what."""
+    """A verdict that was not Allow, as recorded. `applied` is False for a shadow rule; `agent`,
+    `call`, `loop`, `within` and `place` say who asked for the step or action it is about, what, and
+    where."""
 
     kind: ClassVar[str] = "ruled"
     verdict: str = ""
@@ -244,6 +248,8 @@ class Ruled(Event):
     agent: str = ""
     call: str = ""
     loop: str = ""
+    within: str = ""
+    place: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     changes: tuple[Mapping[str, Any], ...] = ()
     applied: bool = True

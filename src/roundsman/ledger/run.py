@@ -307,6 +307,8 @@ class LiveRun:
                     subject_id=getattr(event, "id", ""),
                     agent=getattr(event, "agent", ""),
                     loop=getattr(event, "loop", ""),
+                    within=getattr(event, "within", ""),
+                    place=getattr(event, "place", ""),
                     call=getattr(event, "call", "") or getattr(event, "request", ""),
                     numbers=verdict.numbers,
                     changes=verdict.changes,

@@ -9,7 +9,9 @@ from typing import ClassVar
 from roundsman.guard.account import Account
 from roundsman.guard.events import ActionBegins, ActionEnds, Event, StepBegins
 from roundsman.guard.stuck import gathered, proposed, remember
+from roundsman.guard.stuck.conversations import of, where_of
 from roundsman.guard.stuck.fold import RULE, asked_of
+from roundsman.guard.stuck.memory import Conversation, Where
 from roundsman.guard.stuck.narration import MOST_BLANKS, MOST_TALK
 from roundsman.guard.stuck.polling import waited
 from roundsman.guard.stuck.score import NEW_CALL
@@ -29,7 +31,8 @@ class SimpleRepetition:
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
         assert isinstance(event, ActionBegins)
-        times = account.stuck.begun[-self.window :].count(event.call) + 1
+        begun = of(account.stuck, where_of(event)).begun[-self.window :]
+        times = sum(call == event.call for _, call in begun) + 1
         if times < self.limit:
             return None
         why = (
@@ -65,24 +68,24 @@ class Stuck:
         assert isinstance(event, ActionBegins)
         if event.tool in self.final:
             return None
-        memory, call = account.stuck, asked_of(event)
+        mine, call = of(account.stuck, where_of(event)), asked_of(event)
         if event.effect == "poll":
-            return self._polled(account, event)
-        mine = proposed(memory, call, self.signals)
-        before = gathered(memory, self.signals)
-        points = before + mine
+            return self._polled(account, mine, event)
+        weight = proposed(mine, call, self.signals)
+        before = gathered(mine, self.signals)
+        points = before + weight
         # what one call weighs by itself withholds it, but ends nothing: the model was not told yet
-        if before + min(mine, 1.0) >= self.stop and memory.withheld:
+        if before + min(weight, 1.0) >= self.stop and mine.withheld:
             return self._end(account, event, points)
-        if points >= self.withhold and mine > -NEW_CALL:
+        if points >= self.withhold and weight > -NEW_CALL:
             return self._refuse(event, points, _why(event))
         return None
 
     def _warned(self, account: Account, event: ActionEnds) -> Verdict | None:
-        memory = account.stuck
-        if memory.warned or event.tool in self.final:
+        where = account.stuck.open.get(event.id, Where())
+        if of(account.stuck, where).warned or event.tool in self.final:
             return None
-        after = remember(memory, event)
+        after = of(remember(account.stuck, event), where)
         if event.effect == "poll":
             return self._waits_long(waited(after, event.call, event.at))
         points = gathered(after, self.signals)
@@ -102,12 +105,11 @@ class Stuck:
         numbers = {"seconds": round(spent, 1)}
         return Verdict(Kind.AMEND, self.name, self.layer, why, numbers=numbers)
 
-    def _polled(self, account: Account, event: ActionBegins) -> Verdict | None:
-        memory = account.stuck
-        spent = waited(memory, event.call, event.at)
+    def _polled(self, account: Account, mine: Conversation, event: ActionBegins) -> Verdict | None:
+        spent = waited(mine, event.call, event.at)
         if "poll" not in self.signals or self.poll is None or spent < self.poll:
             return None
-        if memory.withheld >= 3:
+        if mine.withheld >= 3:
             return self._end(account, event, spent)
         why = f"{event.tool} has given the same answer for {spent:.0f} s (limit {self.poll:g} s)"
         return self._refuse(event, spent, f"{why}; go on without it or say what is not finished")
@@ -117,7 +119,8 @@ class Stuck:
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers=numbers)
 
     def _end(self, account: Account, event: ActionBegins, points: float) -> Verdict:
-        kind = Kind.CUT if account.rounds and account.stuck.cuts < 1 else Kind.STOP
+        rounds = account.loop(event.loop).rounds
+        kind = Kind.CUT if rounds and not account.stuck.cuts.get(event.loop) else Kind.STOP
         why = f"{_why(event)}; it was told so and went on"
         numbers = {"points": round(points, 2)}
         return Verdict(kind, self.name, self.layer, why, "repetition", numbers=numbers)
@@ -134,12 +137,15 @@ class OnlyTalk:
     watches: ClassVar[frozenset[str]] = frozenset({StepBegins.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        memory = account.stuck
-        why = ""
-        if "blank" in self.signals and memory.blanks >= MOST_BLANKS:
-            why = f"{memory.blanks} empty replies in a row"
-        elif "narration" in self.signals and memory.talk >= MOST_TALK:
-            why = f"{memory.talk} replies in a row announced the same and called no tool"
+        assert isinstance(event, StepBegins)
+        known = account.stuck.talking.get(where_of(event))
+        talk = known.talks.get(event.agent) if known is not None else None
+        if talk is None:
+            return None
+        if "blank" in self.signals and talk.blanks >= MOST_BLANKS:
+            why = f"{talk.blanks} empty replies in a row"
+        elif "narration" in self.signals and talk.again >= MOST_TALK:
+            why = f"{talk.again} replies in a row announced the same and called no tool"
         else:
             return None
         return Verdict(Kind.STOP, self.name, self.layer, why, "repetition")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
 UNBROKEN = 60
 """Calls in a row after which even answers that differ in more than numbers are no progress."""
@@ -17,17 +17,17 @@ class Clock:
     name: ClassVar[str] = "clock"
     extra: ClassVar[bool] = False
 
-    def seen(self, memory: Memory, outcome: Outcome) -> float:
+    def seen(self, mine: Conversation, outcome: Outcome) -> float:
         call = outcome.asked.call
         if outcome.withheld:
             return 0.0
-        if memory.run[0] == call and memory.run[1] >= UNBROKEN:
+        if mine.run[0] == call and mine.run[1] >= UNBROKEN:
             return 1.0
         alike = any(
             o.asked.call == call and o.shape == outcome.shape and o.print != outcome.print
-            for o in memory.past
+            for o in mine.past
         )
         return 0.4 if alike else 0.0
 
-    def asked(self, memory: Memory, call: Asked) -> float:
-        return 1.0 if memory.run[0] == call.call and memory.run[1] > 1 else 0.0
+    def asked(self, mine: Conversation, call: Asked) -> float:
+        return 1.0 if mine.run[0] == call.call and mine.run[1] > 1 else 0.0

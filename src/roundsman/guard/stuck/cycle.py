@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
 LONGEST = 4
 POINTS = 1.0
@@ -17,10 +17,10 @@ class Cycle:
     name: ClassVar[str] = "cycle"
     extra: ClassVar[bool] = True
 
-    def seen(self, memory: Memory, outcome: Outcome) -> float:
+    def seen(self, mine: Conversation, outcome: Outcome) -> float:
         if outcome.withheld:
             return 0.0
-        trail = [(o.asked.call, o.print) for o in memory.past if not o.withheld]
+        trail = [(o.asked.call, o.print) for o in mine.past if not o.withheld]
         trail.append((outcome.asked.call, outcome.print))
         for period in range(2, LONGEST + 1):
             last = trail[-period:]
@@ -28,6 +28,6 @@ class Cycle:
                 return POINTS if len(set(last)) > 1 else 0.0
         return 0.0
 
-    def asked(self, memory: Memory, call: Asked) -> float:
-        turning = any(name == self.name for o in memory.past for name, _ in o.points)
-        return 1.0 if turning and any(o.asked.call == call.call for o in memory.past) else 0.0
+    def asked(self, mine: Conversation, call: Asked) -> float:
+        turning = any(name == self.name for o in mine.past for name, _ in o.points)
+        return 1.0 if turning and any(o.asked.call == call.call for o in mine.past) else 0.0

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from roundsman.guard import events as ev
 from roundsman.guard.evolve import evolve
 from roundsman.guard.stuck.clock import Clock
+from roundsman.guard.stuck.conversations import heard, joined, new_round, of, where_of
 from roundsman.guard.stuck.cycle import Cycle
 from roundsman.guard.stuck.errors import Failing, SameError
-from roundsman.guard.stuck.memory import BEGUN, PAST, WRITTEN, Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import (
+    BEGUN,
+    PAST,
+    TALKERS,
+    WRITTEN,
+    Asked,
+    Conversation,
+    Memory,
+    Outcome,
+    Talk,
+    Where,
+)
 from roundsman.guard.stuck.narration import replied
 from roundsman.guard.stuck.near import NearDuplicate
 from roundsman.guard.stuck.polling import polled
@@ -37,47 +49,93 @@ def asked_of(event: ev.ActionBegins) -> Asked:
 
 
 def _action_begins(m: Memory, e: ev.ActionBegins) -> Memory:
-    call = asked_of(e)
-    begun = (*m.begun, call.call)[-BEGUN:]
-    return evolve(m, begun=begun, open={**m.open, e.id: call}, said=(), talk=0, blanks=0)
-
-
-def _action_ends(m: Memory, e: ev.ActionEnds) -> Memory:
-    """A write that succeeded and is new makes all other calls worth asking again: only its own
-    outcomes stay. A rejected or a repeated write changes nothing."""
-    call = m.open.get(e.id) or Asked(e.call, "", e.tool, e.effect)
-    left = {k: v for k, v in m.open.items() if k != e.id}
-    if e.status in ("blocked", "unknown"):
-        return evolve(m, open=left)
-    now = Outcome(call, e.print, e.shape, e.fault, step=m.steps)
-    if call.effect == "poll":
-        return evolve(m, open=left, polls=polled(m, now, e.at))
-    points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(m, now)))
-    fresh = not now.fault and all(o.print != now.print for o in m.past)
-    now = evolve(now, points=points, fresh=fresh)
-    past, written, progress = m.past, m.written, fresh and not points
-    if call.alters and not now.fault:
-        if call.call not in written:
-            past = tuple(o for o in past if o.asked.call == call.call)
-            progress, now = True, evolve(now, points=(), fresh=True)
-        written = (*(w for w in written if w != call.call), call.call)[-WRITTEN:]
+    call, where = asked_of(e), where_of(e)
+    mine = of(m, where)
+    mine = evolve(
+        mine,
+        flying={**mine.flying, e.id: call},
+        begun=(*mine.begun, (m.number, call.call))[-BEGUN:],
+        talks=_quiet(mine.talks, e.agent),
+        due=max(0, mine.due - 1),
+    )
     return evolve(
         m,
-        open=left,
-        past=(*past, now)[-PAST:],
-        written=written,
-        run=(call.call, m.run[1] + 1 if m.run[0] == call.call else 1),
-        warned=m.warned and not progress,
-        withheld=0 if progress else m.withheld,
+        open={**m.open, e.id: where},
+        talking=heard(m, where, mine),
+        number=m.number + 1,
     )
 
 
+def _action_ends(m: Memory, e: ev.ActionEnds) -> Memory:
+    """A write that succeeded and is new makes all other calls worth asking again, whoever asked:
+    only its own outcomes stay. A rejected or a repeated write changes nothing."""
+    where = m.open.get(e.id, Where())
+    m = joined(m, e.id, where)
+    mine = of(m, where)
+    call = mine.flying.get(e.id) or Asked(e.call, "", e.tool, e.effect)
+    mine = evolve(mine, flying={k: v for k, v in mine.flying.items() if k != e.id})
+    m = evolve(m, open={k: v for k, v in m.open.items() if k != e.id}, answered=where)
+    if e.status in ("blocked", "unknown"):
+        return evolve(m, talking=heard(m, where, mine))
+    now = Outcome(call, e.print, e.shape, e.fault, step=mine.step, number=m.number)
+    if call.effect == "poll":
+        mine = evolve(mine, polls=polled(mine, now, e.at))
+        return evolve(m, talking=heard(m, where, mine))
+    points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(mine, now)))
+    fresh = not now.fault and all(o.print != now.print for o in mine.past)
+    now = evolve(now, points=points, fresh=fresh)
+    past, written, progress = mine.past, mine.written, fresh and not points
+    if call.alters and not now.fault:
+        if call.call not in written:
+            m = evolve(m, talking={w: _only(c, call.call) for w, c in m.talking.items()})
+            past = _only(mine, call.call).past
+            progress, now = True, evolve(now, points=(), fresh=True)
+        written = (*(w for w in written if w != call.call), call.call)[-WRITTEN:]
+    mine = evolve(
+        mine,
+        past=(*past, now)[-PAST:],
+        written=written,
+        run=(call.call, mine.run[1] + 1 if mine.run[0] == call.call else 1),
+        warned=mine.warned and not progress,
+        withheld=0 if progress else mine.withheld,
+    )
+    return evolve(m, talking=heard(m, where, mine), number=m.number + 1)
+
+
+def _only(conversation: Conversation, call: str) -> Conversation:
+    kept = tuple(o for o in conversation.past if o.asked.call == call)
+    return evolve(conversation, past=kept)
+
+
+def _quiet(talks: Mapping[str, Talk], agent: str) -> Mapping[str, Talk]:
+    """An agent that acts has not only talked."""
+    return {a: t for a, t in talks.items() if a != agent} if agent in talks else talks
+
+
 def _step_begins(m: Memory, e: ev.StepBegins) -> Memory:
-    return evolve(m, steps=m.steps + 1)
+    where = where_of(e)
+    mine = evolve(of(m, where), step=m.steps + 1, due=0)
+    return evolve(
+        m,
+        steps=m.steps + 1,
+        replies={**m.replies, e.id: where},
+        talking=heard(m, where, mine),
+    )
 
 
 def _step_ends(m: Memory, e: ev.StepEnds) -> Memory:
-    return m if e.calls is None or e.error else replied(m, e.calls, e.said, e.announces)
+    where = m.replies.get(e.id)
+    if where is None:  # a later record of a reply that was read already
+        return m
+    m = evolve(m, replies={k: v for k, v in m.replies.items() if k != e.id})
+    mine = m.talking.get(where)
+    if mine is None or e.calls is None or e.error:
+        return m
+    if e.agent[:1] != "(":  # a call that no agent makes is nobody's turn
+        said = replied(mine.talks.get(e.agent, Talk()), e.calls, e.said, e.announces)
+        talks = {**_quiet(mine.talks, e.agent), e.agent: said}
+        mine = evolve(mine, talks=dict(list(talks.items())[-TALKERS:]))
+    return evolve(m, talking=heard(m, where, evolve(mine, due=e.calls)))
 
 
 def _ruled(m: Memory, e: ev.Ruled) -> Memory:
@@ -86,51 +144,66 @@ def _ruled(m: Memory, e: ev.Ruled) -> Memory:
         return m
     if e.rule != RULE:
         return _refused(m, e) if e.verdict == "refuse" and e.layer == "tool" else m
-    if e.verdict == "amend":
-        return evolve(m, warned=True)
+    if e.verdict == "amend":  # said along with the last outcome
+        told = evolve(of(m, m.answered), warned=True)
+        return evolve(m, talking=heard(m, m.answered, told))
     if e.verdict == "cut":
-        return evolve(m, cuts=m.cuts + 1)
+        return evolve(m, cuts={**m.cuts, e.loop: m.cuts.get(e.loop, 0) + 1})
     call = e.numbers.get("call")
     if e.verdict != "refuse" or not isinstance(call, str):
         return m
-    known = [o for o in m.past if o.asked.call == call]
+    mine = of(m, where_of(e))
+    known = [o for o in mine.past if o.asked.call == call]
     weight = EXACT if known else VARIED
-    if any(o.withheld and o.step == m.steps for o in known):
+    if any(o.withheld and o.step == mine.step for o in known):
         weight = 0.0  # the same reply asked for it several times: nobody was told yet
     outcome = Outcome(
         Asked(call, tool=e.subject),
         fresh=False,
         withheld=True,
-        step=m.steps,
+        step=mine.step,
         points=((WITHHELD, weight),),
+        number=m.number,
     )
-    return evolve(m, past=(*m.past, outcome)[-PAST:], withheld=m.withheld + 1)
+    return _not_run(m, e, mine, outcome)
 
 
 def _refused(m: Memory, e: ev.Ruled) -> Memory:
     """Another rule refused a call: its rule and tool stand for what was said of it."""
+    mine = of(m, where_of(e))
     refusal = Outcome(
-        Asked("", tool=e.subject), fault=f"{e.rule} {e.subject}", withheld=True, step=m.steps
+        Asked("", tool=e.subject),
+        fault=f"{e.rule} {e.subject}",
+        withheld=True,
+        step=mine.step,
+        number=m.number,
     )
-    points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(m, refusal)))
-    refusal = evolve(refusal, points=points, fresh=False)
-    return evolve(m, past=(*m.past, refusal)[-PAST:], withheld=m.withheld + 1)
+    points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(mine, refusal)))
+    return _not_run(m, e, mine, evolve(refusal, points=points, fresh=False))
+
+
+def _not_run(m: Memory, e: ev.Ruled, mine: Conversation, outcome: Outcome) -> Memory:
+    mine = evolve(
+        mine,
+        past=(*mine.past, outcome)[-PAST:],
+        withheld=mine.withheld + 1,
+        due=max(0, mine.due - 1),
+    )
+    return evolve(m, talking=heard(m, where_of(e), mine), number=m.number + 1)
 
 
 def _run_resumes(m: Memory, e: ev.RunResumes) -> Memory:
-    return evolve(m, open={})
+    talking = {w: evolve(c, flying={}, due=0) for w, c in m.talking.items()}
+    return evolve(m, open={}, replies={}, talking=talking)
 
 
 def _round_begins(m: Memory, e: ev.RoundBegins) -> Memory:
-    """A new round sees no earlier conversation, so asking anew is no repetition. What was written
-    is written, and how often a round was cut for repeating itself stays known."""
-    kept = {"open": m.open, "written": m.written, "polls": m.polls, "cuts": m.cuts}
-    return evolve(Memory(), **kept, steps=m.steps)
+    return new_round(m, e.loop)
 
 
 def _user_turn(m: Memory, e: ev.UserTurn) -> Memory:
     """A person's words are news to those who only talked."""
-    return evolve(m, said=(), talk=0, blanks=0, warned=False)
+    return evolve(m, talking={w: evolve(c, talks={}, warned=False) for w, c in m.talking.items()})
 
 
 _FOLD: dict[str, Callable[[Memory, Any], Memory]] = {

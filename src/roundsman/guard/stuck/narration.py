@@ -6,7 +6,7 @@ import re
 
 from roundsman.guard.evolve import evolve
 from roundsman.guard.gist import likeness
-from roundsman.guard.stuck.memory import SAID, Memory
+from roundsman.guard.stuck.memory import SAID, Talk
 
 LIKE = 0.4
 MOST_TALK = 3
@@ -26,14 +26,14 @@ def announces(text: str) -> bool:
     return _ANNOUNCES.search(text[:300]) is not None or _ANNOUNCES.search(text[-300:]) is not None
 
 
-def replied(memory: Memory, calls: int, said: str, announced: bool) -> Memory:
-    """The memory after a reply with so many tool calls; `said` is the sketch of its text."""
+def replied(talk: Talk, calls: int, said: str, announced: bool) -> Talk:
+    """What an agent's talk is after a reply with so many tool calls; `said` is the sketch of its text."""
     if calls:
-        return evolve(memory, said=(), talk=0, blanks=0)
+        return Talk()
     if not said:
-        return evolve(memory, blanks=memory.blanks + 1)
+        return evolve(talk, blanks=talk.blanks + 1)
     if not announced:
-        return evolve(memory, said=(), talk=0, blanks=0)
-    known = any(likeness(one, said) >= LIKE for one in memory.said)
-    said_now = (*memory.said, said)[-SAID:]
-    return evolve(memory, said=said_now, talk=memory.talk + 1 if known else 1, blanks=0)
+        return Talk()
+    known = any(likeness(one, said) >= LIKE for one in talk.said)
+    said_now = (*talk.said, said)[-SAID:]
+    return evolve(talk, said=said_now, again=talk.again + 1 if known else 1, blanks=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from roundsman.guard.gist import calls_alike
-from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
 LIKE = 0.6
 """Share of words in common from which on two calls are near-duplicates."""
@@ -24,15 +24,15 @@ class NearDuplicate:
     name: ClassVar[str] = "near"
     extra: ClassVar[bool] = False
 
-    def seen(self, memory: Memory, outcome: Outcome) -> float:
-        mine = outcome.asked
+    def seen(self, mine: Conversation, outcome: Outcome) -> float:
+        call = outcome.asked
         if outcome.withheld:
             return 0.0
         most = max(
             (
-                calls_alike(o.asked.gist, mine.gist)
-                for o in memory.past
-                if o.print == outcome.print and o.asked.tool == mine.tool and not o.withheld
+                calls_alike(o.asked.gist, call.gist)
+                for o in mine.past
+                if o.print == outcome.print and o.asked.tool == call.tool and not o.withheld
             ),
             default=0.0,
         )
@@ -42,13 +42,9 @@ class NearDuplicate:
             return BLANK_RESULT
         return NUMBERS_ONLY if most == 1.0 else SAME_RESULT
 
-    def asked(self, memory: Memory, call: Asked) -> float:
+    def asked(self, mine: Conversation, call: Asked) -> float:
         most = max(
-            (
-                calls_alike(o.asked.gist, call.gist)
-                for o in memory.past
-                if o.asked.tool == call.tool
-            ),
+            (calls_alike(o.asked.gist, call.gist) for o in mine.past if o.asked.tool == call.tool),
             default=0.0,
         )
         return 0.0 if most < LIKE else ASKED_NUMBERS if most == 1.0 else ASKED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
 
 class Refused:
@@ -14,14 +14,14 @@ class Refused:
     name: ClassVar[str] = "refused"
     extra: ClassVar[bool] = False
 
-    def seen(self, memory: Memory, outcome: Outcome) -> float:
+    def seen(self, mine: Conversation, outcome: Outcome) -> float:
         if not outcome.withheld:
             return 0.0
-        alike = [o.step for o in memory.past if o.withheld and o.fault == outcome.fault]
+        alike = [o.step for o in mine.past if o.withheld and o.fault == outcome.fault]
         if outcome.step in alike:
             return 0.0
         return 1.0 if alike else 0.5
 
-    def asked(self, memory: Memory, call: Asked) -> float:
-        again = any(o.withheld and o.fault and o.asked.tool == call.tool for o in memory.past)
+    def asked(self, mine: Conversation, call: Asked) -> float:
+        again = any(o.withheld and o.fault and o.asked.tool == call.tool for o in mine.past)
         return 1.0 if again else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
 
 class Repeat:
@@ -15,19 +15,19 @@ class Repeat:
     name: ClassVar[str] = "repeat"
     extra: ClassVar[bool] = False
 
-    def seen(self, memory: Memory, outcome: Outcome) -> float:
-        mine = outcome.asked
+    def seen(self, mine: Conversation, outcome: Outcome) -> float:
+        call = outcome.asked
         if outcome.withheld:
             return 0.0
         known = [
             o.asked.agent
-            for o in memory.past
-            if o.asked.call == mine.call and o.print == outcome.print and not o.withheld
+            for o in mine.past
+            if o.asked.call == call.call and o.print == outcome.print and not o.withheld
         ]
-        return (1.0 if mine.agent in known else 0.5) if known else 0.0
+        return (1.0 if call.agent in known else 0.5) if known else 0.0
 
-    def asked(self, memory: Memory, call: Asked) -> float:
-        flying = sum(o.call == call.call and o.agent == call.agent for o in memory.open.values())
-        known = [o.asked.agent for o in memory.past if o.asked.call == call.call]
+    def asked(self, mine: Conversation, call: Asked) -> float:
+        flying = sum(o.call == call.call and o.agent == call.agent for o in mine.flying.values())
+        known = [o.asked.agent for o in mine.past if o.asked.call == call.call]
         other = not any(agent in (call.agent, "") for agent in known)
         return ((0.5 if other else 1.0) if known else 0.0) + flying

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
 
 class Rewrite:
@@ -15,11 +15,11 @@ class Rewrite:
     name: ClassVar[str] = "rewrite"
     extra: ClassVar[bool] = False
 
-    def seen(self, memory: Memory, outcome: Outcome) -> float:
-        return 1.0 if outcome.asked.alters and outcome.asked.call in memory.written else 0.0
+    def seen(self, mine: Conversation, outcome: Outcome) -> float:
+        return 1.0 if outcome.asked.alters and outcome.asked.call in mine.written else 0.0
 
-    def asked(self, memory: Memory, call: Asked) -> float:
-        if not call.alters or call.call not in memory.written:
+    def asked(self, mine: Conversation, call: Asked) -> float:
+        if not call.alters or call.call not in mine.written:
             return 0.0
-        last = memory.written[-1] == call.call
+        last = mine.written[-1] == call.call
         return 2.0 if last and call.alters == "declared" else 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from roundsman.guard.stuck.fold import SIGNALS, WITHHELD
-from roundsman.guard.stuck.memory import Asked, Memory
+from roundsman.guard.stuck.memory import Asked, Conversation
 
 NEWS = 1.5
 """Points a fresh result takes away."""
@@ -14,10 +14,10 @@ NEW_CALL = 1.0
 _EXTRA = frozenset(s.name for s in SIGNALS if s.extra)
 
 
-def gathered(memory: Memory, signals: Collection[str]) -> float:
+def gathered(mine: Conversation, signals: Collection[str]) -> float:
     """Points of the remembered outcomes, in order, under these signals."""
     total = 0.0
-    for outcome in memory.past:
+    for outcome in mine.past:
         points = [(n, p) for n, p in outcome.points if n in signals or n == WITHHELD]
         if points:
             total += max((p for n, p in points if n not in _EXTRA), default=0.0)
@@ -27,7 +27,7 @@ def gathered(memory: Memory, signals: Collection[str]) -> float:
     return total
 
 
-def proposed(memory: Memory, call: Asked, signals: Collection[str]) -> float:
+def proposed(mine: Conversation, call: Asked, signals: Collection[str]) -> float:
     """Points of a call that is about to run; `-NEW_CALL` for one that resembles none before."""
-    points = [s.asked(memory, call) for s in SIGNALS if s.name in signals]
+    points = [s.asked(mine, call) for s in SIGNALS if s.name in signals]
     return max((p for p in points if p), default=-NEW_CALL)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from roundsman.guard.stuck.memory import Asked, Memory, Outcome
+from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
 
 class Signal(Protocol):
     """One kind of evidence that a run is stuck, in points.
 
-    `seen`: points of an outcome, looked at beside `memory` as it was before it. `asked`: points
+    `seen`: points of an outcome, looked at beside what its conversation knew before it. `asked`: points
     of a call that is about to run. 0 is no evidence. The points of one call do not add up, the
     strongest signal counts; those of a signal that is `extra` are added to it.
     """
@@ -18,6 +18,6 @@ class Signal(Protocol):
     name: ClassVar[str]
     extra: ClassVar[bool]
 
-    def seen(self, memory: Memory, outcome: Outcome) -> float: ...
+    def seen(self, mine: Conversation, outcome: Outcome) -> float: ...
 
-    def asked(self, memory: Memory, call: Asked) -> float: ...
+    def asked(self, mine: Conversation, call: Asked) -> float: ...
