@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journals import Journal
 
+from roundsman.drill.database_server import DatabaseServer
 from roundsman.ledger import Store, fold
 
 WORLD = Path(__file__).with_name("world.py")
@@ -33,9 +35,10 @@ def small_incident(folder: Path) -> Path:
 
 @dataclass
 class Place:
-    """One journal, one truth."""
+    """One journal, one truth. `url`: of a database, empty for a file."""
 
     home: Path
+    url: str = ""
 
     def run(self, kill: str, *args: str) -> int:
         """The command line in a forked child; its exit code, -9 when it was killed."""
@@ -46,7 +49,7 @@ class Place:
                 sys.stdout = sys.stderr = (self.home / "out.txt").open("a", encoding="utf-8")  # type: ignore[assignment]
                 os.dup2(sys.stdout.fileno(), 1)
                 os.dup2(sys.stdout.fileno(), 2)
-                os.environ["ROUNDSMAN_HOME"] = str(self.home)
+                os.environ |= Journal(self.home, self.url).env
                 spec = importlib.util.spec_from_file_location("world", WORLD)
                 assert spec is not None
                 assert spec.loader is not None
@@ -83,7 +86,7 @@ class Place:
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
     def store(self) -> Store:
-        return Store(self.home / "runs.sqlite")
+        return Journal(self.home, self.url).open()
 
     def run_id(self) -> str | None:
         store = self.store()
@@ -184,6 +187,19 @@ def test_killed_at_any_point_a_run_is_resumed_without_a_loss(whole: Place, tmp_p
         if place.run_id() is None:  # died before there was a run: nothing to resume, nothing lost
             assert place.truth() == []
             continue
+        assert resumed(place) == 0, f"{point}: {(place.home / 'out.txt').read_text()[-1500:]}"
+        check(place, point)
+
+
+@pytest.mark.slow
+def test_killed_with_the_journal_in_postgresql(
+    whole: Place, tmp_path: Path, postgres: DatabaseServer
+) -> None:
+    points = [p for p in whole.points if p.startswith(("set_valve", "finish", "save_report"))]
+    for number, point in enumerate([*points, *whole.points[7::20]]):
+        place = Place(tmp_path / str(number), postgres.new_database())
+        place.home.mkdir()
+        assert place.begin(kill=point) == -9, point
         assert resumed(place) == 0, f"{point}: {(place.home / 'out.txt').read_text()[-1500:]}"
         check(place, point)
 

@@ -72,6 +72,8 @@ def run_checks() -> Iterator[Check]:
     yield _package("google-adk")
     yield _duckdb()
     yield _state_directory()
+    if os.environ.get("ROUNDSMAN_DB", "").strip():
+        yield _database()
     for name, variables in _KEYS.items():
         found = [one for one in variables if os.environ.get(one, "").strip()]
         start = {"gemini key": "gemini-"}.get(name, name.removesuffix(" key") + "/")
@@ -152,6 +154,24 @@ def _duckdb() -> Check:
         why = " ".join(str(error).split())[:200]
         return Check("duckdb", "failed", f"{found.detail}, but it does not work: {why}", True)
     return found
+
+
+def _database() -> Check:
+    """Looks only: the tables are made with the first run."""
+    from roundsman.errors import RoundsmanError
+
+    name = "ROUNDSMAN_DB"
+    try:
+        from roundsman.ledger.postgres import PostgresDatabase
+        from roundsman.ledger.postgres_url import address_of
+
+        database = PostgresDatabase(address_of(os.environ[name]))
+        version = database.version()
+        database.close()
+    except RoundsmanError as error:
+        return Check(name, "failed", str(error), True)
+    state = f"a journal of version {version}" if version else "no journal yet"
+    return Check(name, "ok", f"{database.name} ({state})", True)
 
 
 def _state_directory() -> Check:

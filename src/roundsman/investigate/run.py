@@ -187,6 +187,10 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
         note = "; part of the window was not looked at (see what was not seen)"
         report["cause"]["because"] += note
     report["unseen"] = [*incident.unseen, *left, *missing]
+    if run.broken:
+        report["cause"]["next_action"] = (
+            f"when the journal can be used: roundsman resume {run.run_id}"
+        )
     _save(run, report, missing)
     return report
 

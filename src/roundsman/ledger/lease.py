@@ -190,6 +190,8 @@ def beat_all(db: Database) -> None:
 _RELEASE = "delete from leases where run_id=? and holder=?"
 _HEARTS: dict[str, _Heart] = {}
 _HEARTS_LOCK = threading.Lock()
+if hasattr(os, "register_at_fork"):  # threads do not come along, and no more do their leases
+    os.register_at_fork(after_in_child=_HEARTS.clear)
 
 
 def _heart(db: Database) -> _Heart:

@@ -17,17 +17,19 @@ _URL = re.compile(
 )
 _SECRET = ("password", "sslpassword", "passfile")
 _WAYS_OUT = (  # what the server or the driver says, what to do
+    ("permission denied", "as an administrator: create schema roundsman authorization USER"),
+    ("connection option", "take that out of ROUNDSMAN_DB"),
+    ("SSL", "set ?sslmode=... in ROUNDSMAN_DB to what the server takes"),
     ("password", "set the right password in ROUNDSMAN_DB, PGPASSWORD or ~/.pgpass"),
     ("authentication", "check the user in ROUNDSMAN_DB and the server's pg_hba.conf"),
     ("pg_hba", "let this machine in: the server's pg_hba.conf"),
     ("role", "make that user, or name another one in ROUNDSMAN_DB"),
-    ("database", "make it with: createdb; or name another one in ROUNDSMAN_DB"),
     ("too many", "raise the server's max_connections, or run fewer workers"),
-    ("permission denied", "as an administrator: create schema roundsman authorization USER"),
+    ("does not exist", "make it with: createdb; or name another one in ROUNDSMAN_DB"),
     ("read-only", "name the primary server in ROUNDSMAN_DB, not a standby"),
     ("duplicate key", "another process has written to this run; see: roundsman runs list"),
     ("lock timeout", "another process holds it for long; wait for it or end it"),
-    ("No space", "make room on the server"),
+    ("no space", "make room on the server"),
 )
 _GENERAL = "see that the server runs and can be reached, or unset ROUNDSMAN_DB to use a file on this machine"
 
@@ -50,8 +52,6 @@ class Address:
         text = text[-300:] if len(text) > 300 else text
         low = text.lower()
         out = next((way for sign, way in _WAYS_OUT if sign.lower() in low), _GENERAL)
-        if any(sign in low for sign in ("refused", "timeout expired", "could not translate")):
-            out = _GENERAL
         return f"{text}; {out}"
 
 

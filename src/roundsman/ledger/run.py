@@ -239,7 +239,11 @@ class LiveRun:
         """Stop when somebody asked for it from another process."""
         if self.account.stopped is not None or self.account.ended:
             return
-        asked = self.store.stop_request(self.run_id)
+        try:
+            asked = self.store.stop_request(self.run_id)
+        except LedgerError as error:  # the journal is out of reach: nothing could be put on record
+            self.broken = str(error)
+            raise
         if asked is not None:
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(asked[0]))
             self.stop("aborted", f"stopped by {asked[1]} at {when} UTC", KILL_SWITCH)

@@ -119,6 +119,12 @@ class Postgres:
         with psycopg.connect(self.dsn(self.superuser), autocommit=True) as connection:
             connection.execute(sql.encode())
 
+    def let_in(self, *lines: str) -> None:
+        """Put lines of `pg_hba.conf` before those that are there."""
+        rules = self._data / "pg_hba.conf"
+        rules.write_text("\n".join([*lines, rules.read_text()]))
+        self.run("select pg_reload_conf()")
+
     def inserted(self) -> int:
         """Rows inserted so far, as the server's statistics know them."""
         with psycopg.connect(self.dsn(self.superuser)) as connection:
