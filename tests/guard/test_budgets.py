@@ -123,6 +123,7 @@ def share_of(**limits: Any) -> dict[str, Any]:
 STEP = ev.StepBegins(at=1.0, id="s", agent="beta", prompt_tokens=1, prices=(0.0, 0.0, 0.0))
 LOOK = ev.ActionBegins(at=1.0, id="a", agent="beta", tool="look")
 INNER = replace(LOOK, tool="inner", nested=True)
+CALLED = ev.AgentEnters(at=1.0, agent="beta", called=True)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +134,7 @@ INNER = replace(LOOK, tool="inner", nested=True)
         (lambda n: Account(actions=n), LOOK, {"run": {"actions": 3}}),
         (lambda n: Account(by_tool={"look": n}), LOOK, {"tools": {"allow": {"look": {"max_calls": 3}}}}),
         (lambda n: Account(nested=n), INNER, {"agents": {"max_calls": 3}}),
+        (lambda n: Account(nested=n), CALLED, {"agents": {"max_calls": 3}}),
         (lambda n: Account(shares={"beta": Share(steps=n)}), STEP, share_of(steps=3)),
         (lambda n: Account(shares={"beta": Share(actions=n)}), LOOK, share_of(actions=3)),
         (lambda n: Account(replans=n), ev.PlanRevised(at=1.0), {"plan": {"max_replans": 3}}),

@@ -21,6 +21,7 @@ _NODES = {
     "LoopAgent": "loop_agent",
     "FunctionNode": "function_node",
 }
+_SHELLS = frozenset({"sequential_agent", "parallel_agent", "loop_agent"})
 
 
 def of_engine(kind: type[Any]) -> bool:
@@ -104,6 +105,27 @@ def is_engine_tool(tool: Any) -> bool:
     if function is not None and kind.__name__ != "TransferToAgentTool":
         return str(getattr(function, "__module__", "")).startswith("google.adk.")
     return kind.__name__ in _ENGINE_TOOLS
+
+
+def calls_agent(tool: Any) -> bool:
+    """Whether an agent calls another one, or a graph of them, by this tool."""
+    if type(tool).__name__ == "TransferToAgentTool":
+        return is_engine_tool(tool)
+    names = {k.__name__ for k in type(tool).__mro__ if of_engine(k)}
+    return not names.isdisjoint({"AgentTool", "NodeTool"})
+
+
+def is_called(agent: Any) -> bool:
+    """Whether an agent that enters is not run by a graph or by an agent made of steps: those are the
+    app's own plan."""
+    parent = getattr(agent, "parent_agent", None)
+    return parent is None or node_kind(parent) not in _SHELLS
+
+
+def is_delegated(agent: Any) -> bool:
+    """Whether an agent works on a task that another one gave it."""
+    parent = getattr(agent, "parent_agent", None)
+    return getattr(agent, "mode", None) == "task" and parent is not None and is_called(agent)
 
 
 def function_of(obj: Any) -> Any:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.agent_tool import AgentTool
 
 from roundsman.adk.arguments import signature_of
 from roundsman.adk.binding import Opener, RunBinding
@@ -24,7 +23,7 @@ from roundsman.adk.doors import (
     may_ask,
     not_run,
 )
-from roundsman.adk.kinds import is_engine_tool, is_remote
+from roundsman.adk.kinds import calls_agent, is_called, is_delegated, is_engine_tool, is_remote
 from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
 from roundsman.adk.results import amended, noted, says_status, status_of, without_ids
@@ -82,8 +81,10 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         run = self._run(callback_context)
         if watch := self._watches.get(callback_context.invocation_id):
             watch.also()
-        verdict = run.judge(AgentEnters(agent=agent.name, chain=current_chain()))
+        verdict = self._entering(run, agent, callback_context)
         if verdict.kind > Kind.AMEND:
+            if is_delegated(agent):  # who gave the task would wait for its answer for ever
+                run.stop("actions", verdict.reason, verdict.rule, verdict.layer)
             return not_run(verdict.reason)
         found = self.coverage.unseen(agent)
         if found is not None:
@@ -97,6 +98,19 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if is_remote(agent):
             return self._enter_remote(run, agent, callback_context)
         return None
+
+    def _entering(self, run: LiveRun, agent: Any, context: Any) -> Verdict:
+        """An agent that an action runs without saying so, or that was given a task, is a call too."""
+        within = current_action_id()
+        by_code = bool(within) and within not in run.account.calling and is_called(agent)
+        entering = AgentEnters(
+            agent=agent.name,
+            chain=current_chain(),
+            within=within,
+            place=place_of(context),
+            called=by_code or is_delegated(agent),
+        )
+        return run.propose(entering)[0] if entering.called else run.judge(entering)
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Issue the ticket that tells the model who is calling."""
@@ -194,7 +208,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             within=current_action_id(),
             place=place,
             effect=self._effects.get(name, "write"),
-            nested=isinstance(tool, AgentTool),
+            nested=calls_agent(tool),
             of_engine=is_engine_tool(tool),
             **(prints or call_prints(name, args, self._effects.get(name))),
             declared=signature.declared if signature else {},

@@ -23,11 +23,12 @@ __all__ = ["LOOP_ENDS", "Account", "LoopState", "Reserved", "Share", "Stopped", 
 class Account:
     """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
     is in `reserved`, by step. `cached` are those of `tokens` that a provider read from its cache.
-    `over` are tokens billed beyond what a reply was allowed to have. `nested` counts agents started
-    as tools. `cut` is set when an action was cut: the round (without rounds: the run) takes no
-    further step; `share_cut` when the last step asked for was one its agent had no share left for.
-    `active` is seconds of wall clock without the time no process was working, or only a person
-    was waited for (`asked`). `stuck` is what the repetition rules look at."""
+    `over` are tokens billed beyond what a reply was allowed to have. `nested` counts agents called
+    by others, `calling` are the actions in flight that do so. `cut` is set when an action was cut:
+    the round (without rounds: the run) takes no further step; `share_cut` when the last step asked
+    for was one its agent had no share left for. `active` is seconds of wall clock without the time
+    no process was working, or only a person was waited for (`asked`). `stuck` is what the
+    repetition rules look at."""
 
     run_id: str = ""
     policy: str = ""
@@ -42,6 +43,7 @@ class Account:
     usd: float = 0.0
     share_cut: Stopped | None = None
     nested: int = 0
+    calling: frozenset[str] = frozenset()
     replans: int = 0
     active: float = 0.0
     last_at: float | None = None
@@ -129,6 +131,7 @@ def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
         asked=frozenset(),
         reserved={},
         open_actions={},
+        calling=frozenset(),
     )
 
 
@@ -187,6 +190,7 @@ def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
         a,
         actions=a.actions + 1,
         nested=a.nested + e.nested,
+        calling=a.calling | {e.id} if e.nested else a.calling,
         by_tool=_with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) + 1),
         open_actions=_with(a.open_actions, e.id, e.tool),
         shares=_with(a.shares, e.agent, evolve(share, actions=share.actions + 1)),
@@ -194,7 +198,12 @@ def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
 
 
 def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
-    return evolve(a, open_actions=_without(a.open_actions, e.id))
+    calling = a.calling - {e.id} if e.id in a.calling else a.calling
+    return evolve(a, open_actions=_without(a.open_actions, e.id), calling=calling)
+
+
+def _agent_enters(a: Account, e: ev.AgentEnters) -> Account:
+    return evolve(a, nested=a.nested + 1) if e.called else a
 
 
 def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
@@ -249,7 +258,7 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.ActionEnds.kind: _action_ends,
     ev.ActionWaits.kind: _nothing,
     ev.ActionSettled.kind: _nothing,
-    ev.AgentEnters.kind: _nothing,
+    ev.AgentEnters.kind: _agent_enters,
     ev.LineDrawn.kind: _nothing,
     ev.Reported.kind: _reported,
     ev.PlanMade.kind: _nothing,

@@ -135,9 +135,9 @@ class StepEnds(Event):
 @dataclass(frozen=True, kw_only=True)
 class ActionBegins(Event):
     """A tool call is about to run with these arguments. `call`, `gist` and `alters` are its prints
-    (`prints.call_prints`), of what was asked, before any amendment; `nested` says that the tool is
-    an agent, whose own calls are on record one by one; `of_engine` that it is the engine's own, and
-    not one that bears the name of one.
+    (`prints.call_prints`), of what was asked, before any amendment; `nested` says that by it an
+    agent calls another, whose own calls are on record one by one; `of_engine` that it is the
+    engine's own, and not one that bears the name of one.
 
     Of bounded arguments `declared` holds by path what the tool itself says ({type, default,
     required}, each when known). `unknown` are given arguments the tool does not have."""
@@ -201,11 +201,15 @@ class ActionSettled(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentEnters(Event):
-    """An agent starts below the agents in `chain` (outermost first)."""
+    """An agent starts below the agents in `chain` (outermost first). `called`: another agent made it
+    run, and by no action that says so; such an entry is on record."""
 
     kind: ClassVar[str] = "agent_enters"
     agent: str = ""
     chain: tuple[str, ...] = ()
+    within: str = ""
+    place: str = ""
+    called: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

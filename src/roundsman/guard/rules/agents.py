@@ -36,16 +36,18 @@ class AgentDepth:
 
 @dataclass(frozen=True, slots=True)
 class AgentCalls:
-    """Most agents started as tools in the whole tree: depth alone does not bound a fan."""
+    """Most agents called by other agents in the whole tree, whichever way: depth alone does not bound a
+    fan. Agents that the app's own graph runs are not called."""
 
     limit: int
     name: ClassVar[str] = "agent_calls"
     layer: ClassVar[str] = "tool"
-    watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
+    watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind, AgentEnters.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        assert isinstance(event, ActionBegins)
-        if not event.nested or account.nested < self.limit:
+        assert isinstance(event, ActionBegins | AgentEnters)
+        calls = event.called if isinstance(event, AgentEnters) else event.nested
+        if not calls or account.nested < self.limit:
             return None
         why = f"{account.nested} of {self.limit} agents were called; go on with what you have"
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"limit": self.limit})
