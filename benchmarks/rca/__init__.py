@@ -1,0 +1,1 @@
+"""Recorded incidents of other people, read and investigated: `python -m benchmarks.rca --help`."""
