@@ -60,7 +60,9 @@ def analyst(folder: Path, model: str = "analyst", policy: str = "default") -> Sa
     )
 
 
-def _one(case: Case, neutral: str, method: str, out: Path, renamed: bool, options: Any) -> dict[str, Any]:  # fmt: skip
+def _one(
+    case: Case, neutral: str, method: str, out: Path, renamed: bool, options: Any
+) -> dict[str, Any]:
     folder = out / neutral
     truth = case.truth
     if not folder.is_dir():

@@ -7,6 +7,7 @@ says that the front end suffers, two minutes after the injection; it names no ot
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
@@ -93,10 +94,8 @@ def _minutes(folder: Path, kind: str, injected: float) -> list[Path]:
 
 def _log(row: Mapping[str, str], shift: float) -> dict[str, Any]:
     text = row["Log"]
-    try:
+    with contextlib.suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text)["log"])
-    except (ValueError, KeyError, TypeError):
-        pass
     level = _LEVEL.search(text)
     # time, level and ids in front of the message differ in every line and say nothing
     said = re.sub(r"^[\d:.\s]*\b(?:ERROR|WARN|INFO|DEBUG|FATAL)\b\s*", "", text).strip()

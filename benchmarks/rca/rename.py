@@ -14,6 +14,7 @@ from roundsman.sources import IncidentFolder
 _LETTERS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrst")
 _FILE_KEYS = ("files", "files_changed")
 _PATH = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*\.[A-Za-z]{1,8}")
+_HEAD = re.compile(r"^(?:@@|\+\+\+|---) .*", re.MULTILINE)
 _DATA = (".json", ".ndjson", ".jsonl", ".csv", ".log", ".txt", ".yaml", ".yml")
 
 
@@ -28,7 +29,8 @@ def _files(folder: Path) -> Iterator[str]:
         for record in json.loads(path.read_text(encoding="utf-8")):
             listed: Any = next((record[key] for key in _FILE_KEYS if record.get(key)), [])
             yield from (str(one) for one in listed)
-            yield from _PATH.findall(" ".join(re.findall(r"^(?:@@|\+\+\+|---) .*", str(record.get("diff") or ""), re.M)))  # fmt: skip
+            heads = _HEAD.findall(str(record.get("diff") or ""))
+            yield from _PATH.findall(" ".join(heads))
 
 
 def _file_name(path: str) -> str:

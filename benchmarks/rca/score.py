@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.rca.baselines import Said
 from benchmarks.rca.cases import Truth
+
+Row = TypeVar("Row", bound=Mapping[str, Any])
 
 #: kinds of cause in the words of sets that judge by category
 _CATEGORIES = {
@@ -81,9 +83,9 @@ def calibration(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return out
 
 
-def by(rows: Sequence[Mapping[str, Any]], key: Callable[[Mapping[str, Any]], str]) -> dict[str, list[Mapping[str, Any]]]:  # fmt: skip
+def by(rows: Sequence[Row], key: Callable[[Mapping[str, Any]], str]) -> dict[str, list[Row]]:
     """Rows in groups, in the order of their first member."""
-    out: dict[str, list[Mapping[str, Any]]] = {}
+    out: dict[str, list[Row]] = {}
     for row in rows:
         out.setdefault(key(row), []).append(row)
     return out
