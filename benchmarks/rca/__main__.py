@@ -53,6 +53,7 @@ def analyst(folder: Path, model: str = "analyst", policy: str = "default") -> Sa
         change=str(cause["change"] or "") if not cause["abstained"] else "",
         accuses=not cause["abstained"],
         confidence=str(cause["confidence"]),
+        first_failing=str(cause.get("first_failing") or ""),
         category=category_of(str(cause["kind"] or "")),
         seconds=seconds,
         tokens=int(report["usage"].get("tokens") or 0),

@@ -24,6 +24,7 @@ class Said:
     accuses: bool = False
     confidence: str = ""
     category: str = ""
+    first_failing: str = ""
     seconds: float = 0.0
     tokens: int = 0
     detail: dict[str, object] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,8 @@ class Truth:
     changes: names of the guilty change (version, commit); empty: no change is guilty.
     judged_by_change: whether the set says which change is guilty, or that none is.
     decoys: names of changes that are innocent. healthy: nothing is wrong, or no longer.
-    forbidden: categories the set says must not be named; category: the right one.
+    forbidden: categories the set says must not be named; category: the right one. first_failing: the set
+    asks where users felt it first, not where the cause is.
     """
 
     services: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class Truth:
     healthy: bool = False
     forbidden: tuple[str, ...] = ()
     category: str = ""
+    first_failing: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def write_metrics(path: Path, rows: Iterable[tuple[float, str, str, float]]) -> 
             out.writerow([iso(at), service, metric, repr(float(value))])
 
 
-def write_graph(path: Path, calls: Iterable[Sequence[str]]) -> None:
+def write_graph(path: Path, calls: Iterable[tuple[str, str]]) -> None:
     """Write who calls whom."""
     with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)

@@ -29,6 +29,7 @@ def read(cases: Path, truth: Path) -> list[Case]:
                     services=(str(known["first_failing_service"]),),
                     changes=() if guilty == "none" else _names(guilty, versions),
                     judged_by_change=True,
+                    first_failing=True,
                     decoys=tuple(
                         name
                         for sha in known["decoy_deploy_commits"]

@@ -38,6 +38,8 @@ def _names_any(text: str, names: Sequence[str]) -> bool:
 def judge(truth: Truth, said: Said) -> dict[str, bool | None]:
     """Which questions of the set the answer meets; None where the set does not ask."""
     ranked = [name.lower() for name in said.services]
+    if truth.first_failing and said.first_failing:
+        ranked = list(dict.fromkeys([said.first_failing.lower(), *ranked]))
     right = {name.lower() for name in truth.services}
     guilty = _names_any(said.change, truth.changes)
     out: dict[str, bool | None] = {

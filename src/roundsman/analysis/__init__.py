@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from roundsman.analysis.calls import CallPicture, Edge, Origin, deepest, picture
 from roundsman.analysis.changes import shared_words, words
-from roundsman.analysis.onset import Onset, find_onset
+from roundsman.analysis.onset import Onset, find_onset, growing_since, ran_out
 from roundsman.analysis.templates import LogSummary, Shift, Template, mask, shifts, summarise
 
 __all__ = [
@@ -17,8 +17,10 @@ __all__ = [
     "Template",
     "deepest",
     "find_onset",
+    "growing_since",
     "mask",
     "picture",
+    "ran_out",
     "shared_words",
     "shifts",
     "summarise",

@@ -78,16 +78,6 @@ def _edge(series: Series, window: Window) -> Onset | None:
     return None
 
 
-def _bins(times: Floats, values: Floats) -> tuple[Floats, Floats]:
-    if times.size <= _BINS:
-        return times, values
-    groups = np.array_split(np.arange(times.size), _BINS)
-    return (
-        np.array([times[group[0]] for group in groups]),
-        np.array([np.median(values[group]) for group in groups]),
-    )
-
-
 def _split(values: Floats) -> int:
     """The split into two constant pieces that leaves the smallest sum of absolute deviations."""
     costs = [
@@ -109,7 +99,7 @@ def find_onset(series: Series, window: Window) -> Onset | None:
     edge = _edge(series, window)
     if edge:
         return edge
-    times, values = _bins(series.times, series.values)
+    times, values = _thinned(series.times, series.values, _BINS)
     if values.size < _LEFT + _RIGHT or _constant(values):
         return None
     split = _split(values)
@@ -129,3 +119,62 @@ def find_onset(series: Series, window: Window) -> Onset | None:
     setting = _settled(left[::-1]) and _settled(right)
     kind = "transient" if back else "step"
     return Onset(float(times[split]), kind, before, after, round(score, 1), setting)
+
+
+def ran_out(series: Series) -> float | None:
+    """When a count-down reached zero: a series that falls by as much time as passes, to 0 or below.
+
+    A remaining time (until a certificate, a token or a lease ends) is told by its slope, one second a
+    second (or in minutes, hours, days), whatever it is called.
+    """
+    times, values = series.times, series.values
+    if values.size < 4 or values[-1] > 0 or values[0] <= 0:
+        return None
+    left = np.flatnonzero(values > 0)
+    if left.size < 3:
+        return None
+    span = float(times[left[-1]] - times[left[0]])
+    fall = float(values[left[0]] - values[left[-1]])
+    for unit in (1.0, 60.0, 3600.0, 86400.0):
+        if span and abs(fall * unit / span - 1) <= 0.05:
+            return float(times[left[-1]] + values[left[-1]] * unit)
+    return None
+
+
+def growing_since(series: Series) -> float | None:
+    """Since when a series has grown steadily up to its peak; None when it does not, or always did.
+
+    Method: the hinge (constant, then a straight rise) with the least squared error over at most 120
+    bins; the rise must take at least 8 bins, be straight (r >= 0.95) and reach half as much again as
+    the level before. A leak looks like this, and what began with it is where the line begins.
+    """
+    peak = int(np.argmax(series.values))
+    times, values = _thinned(series.times[: peak + 1], series.values[: peak + 1])
+    size = values.size
+    if size < 16:
+        return None
+    best, at = np.inf, 0
+    for start in range(2, size - 7):
+        flat, rise = values[:start], values[start:]
+        slope = np.polyfit(times[start:] - times[start], rise, 1)
+        error = float(np.sum((flat - np.median(flat)) ** 2))
+        error += float(np.sum((rise - np.polyval(slope, times[start:] - times[start])) ** 2))
+        if error < best:
+            best, at = error, start
+    rise, level = values[at:], float(np.median(values[:at]))
+    if np.std(rise) == 0 or float(np.corrcoef(times[at:], rise)[0, 1]) < 0.95:
+        return None
+    if rise[-1] < level + max(0.5 * abs(level), 5 * _mad(values[:at]), 1e-9):
+        return None
+    # a line that was rising from the first sample on began before anybody looked
+    return float(times[at]) if at >= 3 else None
+
+
+def _thinned(times: Floats, values: Floats, bins: int = 120) -> tuple[Floats, Floats]:
+    if times.size <= bins:
+        return times, values
+    groups = np.array_split(np.arange(times.size), bins)
+    return (
+        np.array([times[group[0]] for group in groups]),
+        np.array([np.median(values[group]) for group in groups]),
+    )

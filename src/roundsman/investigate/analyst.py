@@ -11,16 +11,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from roundsman.investigate.facts import CLOCK, Facts, Moved, collect, echoes
-from roundsman.investigate.suspects import Suspect, suspects
+from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
+from roundsman.investigate.facts import Facts, Moved, collect, echoes
 from roundsman.investigate.windows import MINUTES, offsets
 from roundsman.investigate.wording import say_change, say_moved
+from roundsman.sources.times import parse_time
 
 _MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
 _MOST_ORIGINS = 4
 #: pieces before the newest whose traces are asked for; more would not fit the strictest preset
 _TRACE_PIECES = 4
 _LITERAL = 8
+#: minutes after the beginning of a trend in which what began it may be written down
+_AROUND = 15
 
 Exchange = tuple[str, Mapping[str, Any], Any]
 
@@ -74,7 +77,20 @@ def _closer(facts: Facts, asked: Mapping[str, Mapping[str, Any]]) -> list[dict[s
         if len(text) >= _LITERAL:
             args = {"service": line.service, "text": text, **same_piece(line)}
             calls.append({"name": "query_logs", "args": args})
+    calls += _when_it_began(facts)
     return calls
+
+
+def _when_it_began(facts: Facts) -> list[dict[str, Any]]:
+    """Changes around the beginning of what has been growing since before the pieces looked at."""
+    begun = [parse_time(one.row.get("growing_since")) for one in facts.metrics]
+    known = sorted(at for at in begun if at is not None)
+    if not known or facts.end is None:
+        return []
+    ago = int((facts.end - known[0]) // 60) - _AROUND
+    if ago <= facts.earlier or ago <= 0:
+        return []
+    return [{"name": "list_deploys", "args": _look(ago)}]
 
 
 def _literal(template: str) -> str:
@@ -96,12 +112,30 @@ def _finding(role: str, statement: str, evidence: Sequence[str], **more: Any) ->
     return {"statement": statement, "evidence": cited, "role": role, **more}
 
 
-def _cause(facts: Facts, suspect: Suspect) -> dict[str, Any]:
+def _cause(facts: Facts, judged: Judgement) -> dict[str, Any] | None:
+    """The cause that stands out, or else the first error of the logs when something moved after it."""
+    best = judged.best
+    if best is None:
+        return None if judged.harm.over or not judged.harm.signs else _without_change(facts, judged)
     symptoms = facts.symptoms()
-    change = suspect.change
-    parts = [say_change(change, suspect.keys)]
-    chosen = [next((m for m in symptoms if not m.log), None), next(iter(facts.bad_logs), None)]
-    chosen[1] = min(facts.bad_logs, key=lambda m: m.at) if facts.bad_logs else None
+    if best.condition:
+        one = best.condition
+        # one sign alone would be a repetition of the finding that tells it
+        more = [m for m in judged.harm.signs if m not in one.signs and not m.log][:1]
+        return _finding(
+            "cause",
+            "; then ".join([one.statement, *(say_moved(sign) for sign in more)]),
+            [sign.evidence for sign in (*one.signs, *more)],
+            service=one.service,
+            kind=one.kind,
+            change=None,
+            since=str(one.signs[0].row.get("onset") or symptoms[0].row["onset"]),
+        )
+    assert best.suspect is not None
+    change = best.suspect.change
+    parts = [best.statement]
+    chosen = [next((m for m in symptoms if not m.log), None)]
+    chosen.append(min(facts.bad_logs, key=lambda m: m.at) if facts.bad_logs else None)
     used = [one for one in chosen if one]
     parts += [say_moved(one) for one in sorted(used, key=lambda one: one.at)]
     return _finding(
@@ -110,17 +144,19 @@ def _cause(facts: Facts, suspect: Suspect) -> dict[str, Any]:
         [change.evidence, *(one.evidence for one in used)],
         service=change.service or symptoms[0].service,
         kind="config_change" if change.diff else str(change.row.get("kind") or "change"),
-        change=str(change.row.get("name") or ""),
+        change=change.name,
         since=str(symptoms[0].row["onset"]),
     )
 
 
-def _without_change(facts: Facts) -> dict[str, Any] | None:
-    symptoms = facts.symptoms()
-    if not facts.bad_logs:
+def _without_change(facts: Facts, judged: Judgement) -> dict[str, Any] | None:
+    """The first error of the service in which failures began, when something moved with it."""
+    own = [one for one in facts.bad_logs if one.service.lower() in judged.place.began]
+    lines = own or facts.bad_logs
+    if not lines:
         return None
-    first = min(facts.bad_logs, key=lambda moved: moved.at)
-    after = next((m for m in symptoms if not m.log and m.at >= first.at - 60), None)
+    first = min(lines, key=lambda moved: moved.at)
+    after = next((m for m in facts.symptoms() if not m.log and m.at >= first.at - 60), None)
     if after is None:
         return None
     return _finding(
@@ -134,7 +170,7 @@ def _without_change(facts: Facts) -> dict[str, Any] | None:
     )
 
 
-def _ruled_out(facts: Facts, best: Suspect | None) -> list[dict[str, Any]]:
+def _ruled_out(facts: Facts, judged: Judgement) -> list[dict[str, Any]]:
     onset = facts.onset()
     out = []
     for one in facts.settings:
@@ -144,16 +180,20 @@ def _ruled_out(facts: Facts, best: Suspect | None) -> list[dict[str, Any]]:
             out.append(_finding("ruled_out", text, [one.evidence, owner.evidence]))
     for one in facts.transients:
         out.append(_finding("ruled_out", say_moved(one), [one.evidence], service=one.service))
+    weighed: dict[int, Candidate] = {
+        id(one.suspect.change): one for one in judged.candidates if one.suspect
+    }
     for change in reversed(facts.changes):
-        if (best and change is best.change) or onset is None:
+        candidate = weighed.get(id(change))
+        if onset is None or (candidate is not None and candidate is judged.best):
             continue
-        if change.at > onset + CLOCK:
+        if came_after(change.at, judged, onset):
             why = "came after the first movement"
-        elif not change.diff:
-            why = "names no changed setting"
+        elif candidate is None:
+            why = "touches nothing that moved"
         else:
-            why = "has less to do with what moved"
-        out.append(_finding("ruled_out", f"{say_change(change)} {why}", [change.evidence]))
+            why = against(candidate, judged, judged.best)
+        out.append(_finding("ruled_out", f"{say_change(change)}: {why}", [change.evidence]))
     return out[:_MOST_RULED_OUT]
 
 
@@ -177,10 +217,9 @@ def _along_the_calls(facts: Facts) -> list[dict[str, Any]]:
 
 def _answer(facts: Facts) -> dict[str, Any]:
     findings: list[dict[str, Any]] = []
-    found = suspects(facts)
-    best = found[0] if found else None
+    judged = judge(facts)
     symptoms = facts.symptoms()
-    cause = _cause(facts, best) if best else _without_change(facts)
+    cause = _cause(facts, judged) if symptoms else None
     metrics = [one for one in symptoms if not one.log]
     for one in [*metrics[:_MOST_SYMPTOMS], *facts.bad_logs[:_MOST_LOGS]]:
         findings.append(
@@ -193,7 +232,8 @@ def _answer(facts: Facts) -> dict[str, Any]:
                 since=str(one.row["onset"]),
             )
         )
-    for suspect in found[:1]:
+    named = [one.suspect for one in judged.candidates[:1] if one.suspect and judged.harm.signs]
+    for suspect in named:
         findings.append(
             _finding(
                 "change",
@@ -207,7 +247,7 @@ def _answer(facts: Facts) -> dict[str, Any]:
     if cause:  # after its parts: said first, it would make each of them a repetition
         findings.append(cause)
     findings += _along_the_calls(facts)
-    findings += _ruled_out(facts, best)
+    findings += _ruled_out(facts, judged)
     if not findings and facts.looked:
         found_counts = facts.counts.items()
         looked = ", ".join(f"{count} {name}" for name, count in found_counts if name != "moved")

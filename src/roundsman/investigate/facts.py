@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from roundsman.analysis.settings import setting_effects
 from roundsman.investigate.call_facts import CallFacts
 from roundsman.sources.times import parse_time
 
@@ -20,6 +21,8 @@ LOOK_BACK = 3600.0
 #: movements this long before the errors belong to the same event, in seconds
 _LEAD = 900.0
 _SAME_MOMENT = 60.0
+#: a trend is dated this well: it may seem to begin so long before or after what began it, in seconds
+_GREW_BEFORE, _GREW_AFTER = 300.0, 900.0
 #: overlapping questions see one movement this far apart at most, in seconds
 _SAME_MOVEMENT = 600.0
 
@@ -39,6 +42,21 @@ class Moved:
     def bad(self) -> bool:
         """Whether it is a log line that says something failed."""
         return self.log and bool(self.row.get("bad"))
+
+    @property
+    def warns(self) -> bool:
+        """Whether it is a log line that warns."""
+        return self.log and str(self.row.get("level") or "").upper().startswith("WARN")
+
+    @property
+    def said(self) -> str:
+        """Its name, and for a log line the example it was seen in."""
+        return f"{self.name} {self.row.get('example') or ''}" if self.log else self.name
+
+    def level(self, side: str) -> float | None:
+        """The value `before` or `after`, None when there was no sample."""
+        found = self.row.get(side)
+        return float(found) if isinstance(found, int | float) else None
 
 
 @dataclass(frozen=True)
@@ -62,13 +80,41 @@ class Changed:
         found = self.row.get("diff")
         return found if isinstance(found, Mapping) else {}
 
+    @property
+    def commit(self) -> str:
+        """The commit a deploy ships."""
+        return str(self.row.get("commit") or "")
+
+    @property
+    def effects(self) -> list[tuple[str, frozenset[str], str]]:
+        """(what was seen in the change, kinds of trouble it can produce, the line that shows it)."""
+        found = self.row.get("effects")
+        if found is None:  # a result of another source: its settings still say something
+            return [
+                (kind, frozenset(can), f"{key} from {pair[0]} to {pair[1]}")
+                for key, pair in self.diff.items()
+                if isinstance(pair, list) and len(pair) == 2
+                for kind, can in setting_effects(str(key), *pair)
+            ]
+        return [
+            (str(one.get("what")), frozenset(map(str, one.get("can") or ())), str(one.get("line")))
+            for one in (found if isinstance(found, list) else [])
+            if isinstance(one, Mapping)
+        ]
+
+    @property
+    def names(self) -> list[str]:
+        """Identifiers of the changed lines that few other changes touch."""
+        found = self.row.get("names")
+        return [str(one) for one in found] if isinstance(found, list) else []
+
 
 @dataclass
 class Facts:
     """Everything that moved or was changed, by kind.
 
     `counts` are the largest a result gave, `counted_in` the results that did, `earlier` the minutes of
-    the incident's window before the newest piece that was looked at.
+    the incident's window before the newest piece that was looked at, `end` the last moment looked at.
     """
 
     metrics: list[Moved] = field(default_factory=list)
@@ -78,15 +124,36 @@ class Facts:
     changes: list[Changed] = field(default_factory=list)
     along: CallFacts = field(default_factory=CallFacts)
     failed: list[str] = field(default_factory=list)
+    expiries: list[Moved] = field(default_factory=list)
     looked: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     counted_in: dict[str, str] = field(default_factory=dict)
     earlier: int = 0
+    end: float | None = None
 
     @property
     def bad_logs(self) -> list[Moved]:
         """Log lines of error level and above that appeared or surged, the most frequent first."""
         return [one for one in self.logs if one.bad]
+
+    def known_services(self) -> set[str]:
+        """Services that telemetry or changes name as their own."""
+        rows = [*self.metrics, *self.settings, *self.transients, *self.logs]
+        names = {one.service for one in rows} | {one.service for one in self.changes}
+        return {name for name in names if name}
+
+    def spelled(self, service: str) -> str:
+        """A service as telemetry writes it, from its name in lower case."""
+        return next((name for name in self.known_services() if name.lower() == service), service)
+
+    def grew_with(self, change: Changed) -> bool:
+        """Whether something of the change's service has grown steadily since it was made."""
+        return any(
+            (since := parse_time(one.row.get("growing_since"))) is not None
+            and one.service.lower() == change.service.lower()
+            and -_GREW_BEFORE <= since - change.at <= _GREW_AFTER
+            for one in self.metrics
+        )
 
     def anchor(self) -> float | None:
         """When the trouble was plain: onset of the largest error log, else strongest metric."""
@@ -145,6 +212,14 @@ def _moved(evidence: str, row: Any, log: bool) -> Moved | None:
     return Moved(evidence, at, str(row.get("service") or ""), name, row, log)
 
 
+def _ran_out(evidence: str, row: Any) -> Moved | None:
+    """A count-down that reached zero."""
+    at = parse_time(row.get("ran_out")) if isinstance(row, Mapping) else None
+    if at is None or not row.get("metric"):
+        return None
+    return Moved(evidence, at, str(row.get("service") or ""), str(row["metric"]), row)
+
+
 def _enter(same: list[Moved], one: Moved) -> None:
     """Add a movement to those of the same series or kind of line, unless it is one of them.
 
@@ -175,11 +250,17 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
                 if name not in facts.counts or count > facts.counts[name]:
                     facts.counted_in[name] = evidence
                 facts.counts[name] = count
+        query = result.get("query")
+        until = parse_time(query.get("to")) if isinstance(query, Mapping) else None
+        if until is not None and tool in ("query_logs", "query_metrics"):
+            facts.end = max(until, facts.end or until)
         earlier = result.get("earlier_minutes")
         if isinstance(earlier, int):
             facts.earlier = max(facts.earlier, earlier)
         for field_name, log in (("series", False), ("templates", True)):
             for row in result.get(field_name) or []:
+                if not log and (gone := _ran_out(evidence, row)):
+                    facts.expiries.append(gone)
                 one = _moved(evidence, row, log)
                 if one:
                     _enter(moved.setdefault((field_name, one.service, one.name), []), one)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from roundsman.analysis import find_onset, shifts
+from roundsman.analysis import find_onset, growing_since, ran_out, shifts
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
 from roundsman.analysis.onset import Onset
 from roundsman.analysis.templates import METHOD as TEMPLATE_METHOD
 from roundsman.investigate import paste
 from roundsman.investigate.answers import EXCERPT, answering, finish, number
+from roundsman.investigate.change_rows import change_rows
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.windows import MINUTES, earlier_minutes
 from roundsman.sources import Series, Window
@@ -21,6 +22,10 @@ from roundsman.sources.times import iso
 
 _EXAMPLE = 240
 _SERIES, _TEMPLATES, _CHANGES = 40, 16, 30
+#: a deploy ships commits up to this old, in seconds
+_SHIPPED = 7 * 86400.0
+#: how far back a trend is followed, in seconds, and of how many series
+_HISTORY, _MOST_TRENDS = 6 * 3600.0, 200
 
 
 class NeverRun(RuntimeError):
@@ -60,7 +65,20 @@ def _describe(series: Series, onset: Onset | None) -> dict[str, Any]:
             "score": onset.score,
             "setting": onset.setting,
         }
+    if (at := ran_out(series)) is not None:
+        row["ran_out"] = iso(at)
     return row
+
+
+def _trends(incident: Incident, window: Window, rows: list[dict[str, Any]]) -> None:
+    """Say of what moved since when it has been growing, if it has: looked for further back."""
+    moved = {(row["service"], row["metric"]): row for row in rows if row.get("score", 0) > 0}
+    if not moved or len(moved) > _MOST_TRENDS:
+        return
+    for one in incident.source.series(Window(window.start - _HISTORY, window.end)):
+        row = moved.get((one.service, one.metric))
+        if row is not None and not row["setting"] and (since := growing_since(one)) is not None:
+            row["growing_since"] = iso(since)
 
 
 def _query_metrics(
@@ -88,6 +106,7 @@ def _query_metrics(
         return finish(result, ())
     extent = Window(min(s.times[0] for s in everything), max(s.times[-1] for s in everything))
     rows = [_describe(one, find_onset(one, extent)) for one in found]
+    _trends(incident, window, rows)
     rows.sort(key=lambda row: ("moved" not in row, row.get("setting", False), -row.get("score", 0)))
     if len(rows) <= 2:
         for row in rows:
@@ -132,6 +151,7 @@ def _query_logs(
             "onset": iso(one.at),
             "before": one.before,
             "after": one.after,
+            "last": iso(one.template.last),
             "bad": one.bad,
             "level": one.template.level,
             "example": one.template.example[:_EXAMPLE],
@@ -173,18 +193,11 @@ def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, A
     window = window_of(incident, minutes, ago)
     query = {"tool": "list_deploys", "from": iso(window.start), "to": iso(window.end)}
     query |= {"raw": paste.changes_line(incident.path)}
-    found = incident.source.changes(window)
-    rows = [
-        {
-            "at": iso(one.at),
-            "kind": one.kind,
-            "service": one.service,
-            "name": one.name,
-            "diff": {key: list(pair) for key, pair in list(one.diff.items())[:12]},
-            "text": one.text[:EXCERPT],
-        }
-        for one in reversed(found)
-    ]
+    # a deploy may ship a commit from before this piece, and a commit of it may be deployed later
+    known = incident.source.changes(Window(window.start - _SHIPPED, incident.window.end))
+    rows = change_rows([one for one in known if window.holds(one.at)], known)
+    # what never ran goes last, where a result that is too long is cut
+    rows.sort(key=lambda row: row.get("deployed") is False)
     hint = "compare each change's time with the earliest onset; a later change cannot be the cause"
     return finish(
         {

@@ -10,15 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from roundsman.investigate.facts import CLOCK, LOOK_BACK, Facts, collect
-from roundsman.investigate.suspects import Suspect, suspects
+from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
+from roundsman.investigate.facts import LOOK_BACK, Facts, collect
 from roundsman.investigate.wording import say_change, say_moved
 from roundsman.loop.grounding import ungrounded
 from roundsman.sources.times import iso, parse_time
 
-_MOST_ALTERNATIVES = 5
-#: score by which a change must lead the next, and seconds in which an effect is soon
-_LEAD, _SOON = 0.5, 300.0
+_MOST_ALTERNATIVES = 6
 
 
 def _result(entry: Mapping[str, Any]) -> Any:
@@ -46,6 +44,7 @@ def _abstain(because: str, facts: Facts | None = None) -> dict[str, Any]:
         "because": because,
         "since": iso(onset) if onset is not None else None,
         "statement": "no cause found: " + because,
+        "first_failing": None,
         "affected": _affected(facts, None) if facts else [],
         "mechanism": None,
         "next_action": "change nothing on this evidence; keep watching, and look again with a "
@@ -78,44 +77,55 @@ def _grounded(
     return good, bad
 
 
-def _match(finding: Mapping[str, Any], found: Sequence[Suspect]) -> Suspect | None:
-    """The suspected change a finding names: by its name (and service if that is not enough) or time."""
+def _match(finding: Mapping[str, Any], found: Sequence[Candidate]) -> Candidate | None:
+    """The candidate a finding names: a change by its name (and service if that is not enough) or time,
+    a condition by its kind."""
     statement = str(finding.get("statement") or "").lower()
     named = f"{finding.get('change') or ''} {statement}".lower()
     about = f"{finding.get('service') or ''} {statement}".lower()
-    by_name = [one for one in found if one.change.name and one.change.name.lower() in named]
+    changes = [(one, one.suspect.change) for one in found if one.suspect]
+    by_name = [
+        (one, change)
+        for one, change in changes
+        if any(name and name.lower() in named for name in (change.name, change.commit))
+    ]
     if len(by_name) > 1:
-        by_name = [one for one in by_name if one.change.service.lower() in about]
-    by_time = [one for one in found if str(one.change.row.get("at") or "-").lower() in statement]
-    return next(iter([*by_name, *by_time]), None)
+        by_name = [(one, change) for one, change in by_name if change.service.lower() in about]
+    by_time = [(o, c) for o, c in changes if str(c.row.get("at") or "-").lower() in statement]
+    chosen = next((one for one, _ in [*by_name, *by_time]), None)
+    if chosen is None and not finding.get("change"):
+        kind = str(finding.get("kind") or "")
+        chosen = next((one for one in found if one.condition and one.condition.kind == kind), None)
+    return chosen
 
 
-def _confidence(facts: Facts, suspect: Suspect | None, rival: Suspect | None) -> tuple[str, str]:
-    """How sure, and in which words."""
-    metric = any(not one.log for one in facts.symptoms())
-    if suspect is None:
-        return "low", "errors in the logs came before what moved, but no change explains them"
-    onset = facts.onset() or suspect.change.at
-    seconds = max(0, round(onset - suspect.change.at))
-    because = f"the change came {seconds} s before the first movement"
-    close = rival is not None and suspect.score - rival.score < _LEAD
-    if suspect.same_service:
-        because += ", on a service that moved"
-    if suspect.words:
-        because += ", and shares words with it: " + ", ".join(suspect.words[:4])
-    if close and rival is not None:
-        return "low", because + f"; {say_change(rival.change)} is nearly as likely"
-    both = metric and bool(facts.bad_logs)
-    if both and suspect.same_service and suspect.change.diff and seconds <= 600:
-        return "high", because + "; metrics and logs agree"
-    return ("medium" if both or suspect.words else "low"), because
+def _because(one: Candidate, judgement: Judgement) -> str:
+    """What speaks for the cause, and who else is nearly as likely."""
+    text = "; ".join(one.speaks_for[:4])
+    rival = judgement.rival(one)
+    if rival is not None and one.score - rival.score < 1.0:
+        text += f"; {rival.statement} is nearly as likely"
+    return text
 
 
-def _next(suspect: Suspect | None, service: str) -> str:
-    if suspect is None:
+_ACT = {
+    "certificate": "have the certificate renewed by whoever owns it, and watch the errors stop",
+    "traffic": "add capacity or shed load where requests enter; no change is to be rolled back",
+    "upstream": "ask the provider, and fail over or degrade where that is prepared",
+    "disk": "free or add space, and find what filled it",
+    "node": "move the work off that node, and have it looked at",
+    "data": "set the damaged data aside, and find where it came from",
+}
+
+
+def _next(one: Candidate | None, service: str) -> str:
+    if one is None:
         return f"read the first errors of {service or 'the service'} in full before acting"
-    row = suspect.change.row
-    keys = ", ".join(suspect.keys[:2])
+    if one.condition:
+        return _ACT.get(one.condition.kind, f"look at {service} before acting")
+    assert one.suspect is not None
+    row = one.suspect.change.row
+    keys = ", ".join(one.suspect.keys[:2])
     what = f"{row.get('kind')} {row.get('name')}" + (f" of {service}" if service else "")
     check = f"confirm that {keys} is in effect" if keys else f"confirm that {what} is live"
     return f"{check}, then have {what} rolled back by whoever owns it and watch the errors stop"
@@ -146,40 +156,36 @@ def settle(
     ]
     if not facts.symptoms():
         return _with(_abstain(_nothing_moved(facts), facts), others)
-    found = suspects(facts)
+    judged = judge(facts)
     for finding in (f for f in good if _proposes(f)):
-        suspect = _match(finding, found)
-        if suspect is None and finding.get("change"):
-            why = "no change of that name came before the onset and touches what moved"
+        one = _match(finding, judged.candidates)
+        why = _refused(finding, one, judged, facts)
+        if why:
             others.append({"statement": str(finding.get("statement")), "why_not": why})
             continue
-        if suspect is None and not _mechanism(facts):
-            why = "neither a change nor an error in the logs precedes what moved"
-            others.append({"statement": str(finding.get("statement")), "why_not": why})
-            continue
-        if suspect and not _stands_out(facts, suspect, found):
-            why = "another change is nearly as likely, and too little speaks for either"
-            others.append({"statement": str(finding.get("statement")), "why_not": why})
-            continue
-        accepted = _accept(facts, finding, suspect, found)
-        return _with(accepted, others + _rest(facts, suspect, found))
-    because = "something moved, but no grounded finding names what stands out as its cause"
-    if len(found) > 1:
-        because += f": {len(found)} changes before it are about as likely"
-    return _with(_abstain(because, facts), others + _rest(facts, None, found))
+        accepted = _accept(facts, finding, one, judged)
+        return _with(accepted, others + _rest(facts, one, judged))
+    because = judged.why_none or "no grounded finding names what stands out as its cause"
+    return _with(_abstain(because, facts), others + _rest(facts, None, judged))
 
 
-def _stands_out(facts: Facts, suspect: Suspect, found: Sequence[Suspect]) -> bool:
-    """Whether a change is more than a guess.
-
-    A changed setting is, and a lead over every other change; shared words are only while the movement
-    followed within minutes.
-    """
-    rivals = [one.score for one in found if one is not suspect]
-    if suspect.change.diff or all(suspect.score - score >= _LEAD for score in rivals):
-        return True
-    soon = (facts.onset() or suspect.change.at) - suspect.change.at <= _SOON
-    return bool(suspect.words) and soon
+def _refused(
+    finding: Mapping[str, Any], one: Candidate | None, judged: Judgement, facts: Facts
+) -> str:
+    """Why a proposal is not believed; empty when it is."""
+    if judged.harm.over or not judged.harm.signs:
+        return judged.why_none
+    if one is None:
+        if finding.get("change"):
+            return "no change of that name came before the onset and touches what moved"
+        if not _mechanism(facts):
+            return "neither a change nor an error in the logs precedes what moved"
+        if judged.best is not None:
+            return f"{judged.best.statement} explains what moved"
+        return ""
+    if one is judged.best:
+        return ""
+    return against(one, judged, judged.best)
 
 
 def _with(cause: dict[str, Any], alternatives: list[dict[str, Any]]) -> dict[str, Any]:
@@ -219,50 +225,76 @@ def _mechanism(facts: Facts) -> bool:
 
 
 def _accept(
-    facts: Facts, finding: Mapping[str, Any], suspect: Suspect | None, found: Sequence[Suspect]
+    facts: Facts, finding: Mapping[str, Any], one: Candidate | None, judged: Judgement
 ) -> dict[str, Any]:
-    rival = next((one for one in found if one is not suspect), None)
-    confidence, because = _confidence(facts, suspect, rival)
     symptoms = facts.symptoms()
     onset = facts.onset() or symptoms[0].at
     since = parse_time(finding.get("since"))
     if since is None or abs(since - onset) > LOOK_BACK:
         since = onset
     first_error = min(facts.bad_logs, key=lambda one: one.at, default=None)
-    service = (suspect.change.service if suspect else "") or str(finding.get("service") or "")
-    kind = str(finding.get("kind") or "mechanism")
-    if suspect:
-        kind = "config_change" if suspect.change.diff else str(suspect.change.row.get("kind"))
+    change = one.suspect.change if one and one.suspect else None
+    service, kind = str(finding.get("service") or ""), str(finding.get("kind") or "mechanism")
+    confidence, because = (
+        "low",
+        "errors in the logs came before what moved, but no change explains them",
+    )
+    if one is not None:
+        confidence, because = judged.confidence(one, facts), _because(one, judged)
+    if change is not None:
+        service = change.service or service
+        kind = "config_change" if change.diff else str(change.row.get("kind"))
+    elif one is not None and one.condition:
+        service, kind = one.condition.service, one.condition.kind
+    service = service or symptoms[0].service
     return {
-        "service": service or symptoms[0].service,
-        "change": say_change(suspect.change, suspect.keys) if suspect else None,
+        "service": service,
+        "change": say_change(change, one.suspect.keys if one and one.suspect else ())
+        if change
+        else None,
         "kind": kind,
         "confidence": confidence,
         "abstained": False,
         "because": because,
         "since": iso(since),
         "statement": str(finding.get("statement")),
-        "affected": _affected(facts, service or symptoms[0].service),
+        "first_failing": _first_failing(facts, judged, service),
+        "affected": _affected(facts, service),
         "mechanism": say_moved(first_error or symptoms[0]),
-        "next_action": _next(suspect, service),
+        "next_action": _next(one, service),
     }
 
 
-def _rest(facts: Facts, chosen: Suspect | None, found: Sequence[Suspect]) -> list[dict[str, Any]]:
-    """Every other change, and what speaks against it."""
+def _first_failing(facts: Facts, judged: Judgement, service: str) -> str | None:
+    """The service in which users first felt it: the cause's own when it suffered, else the deepest."""
+    place = judged.place
+    if service.lower() in place.suffered:
+        return service
+    ranked = sorted(place.began & place.suffered.keys(), key=lambda name: place.suffered[name])
+    name = next(iter(ranked), place.first)
+    return facts.spelled(name) if name else None
+
+
+def _rest(facts: Facts, chosen: Candidate | None, judged: Judgement) -> list[dict[str, Any]]:
+    """Every other cause that was weighed, and what speaks for and against it."""
     onset = facts.onset()
     out = []
-    for one in found:
-        if chosen is None or one.change is not chosen.change:
-            why = (
-                "has less to do with what moved" if one.change.diff else "names no changed setting"
-            )
-            out.append({"statement": say_change(one.change, one.keys), "why_not": why})
-    related = {id(one.change) for one in found}
-    for change in facts.changes:
-        if id(change) in related or onset is None:
+    for one in judged.candidates:
+        if one is chosen:
             continue
-        late = change.at > onset + CLOCK
+        out.append(
+            {
+                "statement": one.statement,
+                "why_not": against(one, judged, chosen),
+                "speaks_for": list(one.speaks_for),
+                "speaks_against": list(one.speaks_against),
+            }
+        )
+    weighed = {id(one.suspect.change) for one in judged.candidates if one.suspect}
+    for change in facts.changes:
+        if id(change) in weighed or onset is None:
+            continue
+        late = came_after(change.at, judged, onset)
         why = "came after the first movement" if late else "touches nothing that moved"
         out.append({"statement": say_change(change), "why_not": why})
     return out

@@ -34,7 +34,8 @@ def say_change(change: Changed, keys: Sequence[str] = ()) -> str:
     """One change in words, with the keys of its diff (the given ones first)."""
     row = change.row
     of = f" of {change.service}" if change.service else ""
-    text = f"{row.get('kind')} {row.get('name')}{of} at {row.get('at')}"
+    ships = f" (commit {row['commit']})" if row.get("commit") else ""
+    text = f"{row.get('kind')} {row.get('name')}{ships}{of} at {row.get('at')}"
     order = [key for key in keys if key in change.diff]
     order += [key for key in change.diff if key not in order]
     parts = [f"{key} from {change.diff[key][0]} to {change.diff[key][1]}" for key in order[:4]]

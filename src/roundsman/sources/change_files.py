@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,11 @@ _TEXT = (
 )
 _BEFORE = ("previous_env", "previous_config", "old_env", "old_config", "before", "previous", "from")
 _AFTER = ("env", "config", "new_env", "new_config", "after", "to", "value")
+_COMMIT = ("commit_sha", "commit", "sha", "revision", "git_sha")
+_PATCH = ("patch", "diff")
+_PREVIOUS = ("previous_version", "previous_revision", "old_version")
+_LONGEST_PATCH = 60_000
+_ARROW = re.compile(r"^\s*(\S{1,40})\s*(?:->|→|=>)\s*(\S{1,40})\s*$")
 _LISTS = ("deploys", "deployments", "commits", "flags", "feature_flags", "changes", "items", "data")
 
 
@@ -88,6 +94,12 @@ def _diff(record: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     return {key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)}
 
 
+def _switched(record: dict[str, Any], kind: str, name: str) -> dict[str, tuple[Any, Any]]:
+    """A flag whose values stand in one text, as `off->on`."""
+    found = _ARROW.match(str(record.get("change") or "")) if kind == "flag" else None
+    return {name: (found[1], found[2])} if found else {}
+
+
 def read_change_file(path: Path, kind: str) -> tuple[list[Change], int]:
     """Changes of one file, oldest first, and how many records had no readable time.
 
@@ -111,5 +123,20 @@ def read_change_file(path: Path, kind: str) -> tuple[list[Change], int]:
             last[service] = config
         text = " ".join(str(record[k]) for k in _TEXT if record.get(k))
         name = str(first_of(record, _NAME) or kind)
-        out.append(Change(at, kind, service, name, _diff(record), text[:2000]))
+        diff = _diff(record) or _switched(record, kind, name)
+        commit = first_of(record, _COMMIT)
+        patch = first_of(record, _PATCH)
+        out.append(
+            Change(
+                at,
+                kind,
+                service,
+                name,
+                diff,
+                text[:2000],
+                commit if isinstance(commit, str) else name if kind == "commit" else "",
+                patch[:_LONGEST_PATCH] if isinstance(patch, str) else "",
+                any(key in record and record[key] is None for key in _PREVIOUS),
+            )
+        )
     return out, len(dated) - len(known)

@@ -55,7 +55,9 @@ class LogLine(NamedTuple):
 class Change:
     """Something people changed: a deploy, a commit, a feature flag.
 
-    `diff` maps a configuration key to its value before (None: absent or unknown) and after.
+    `diff` maps a configuration key to its value before (None: absent or unknown) and after. `commit`
+    is the commit a deploy ships (or a commit's own id), `patch` the lines it changes as a unified diff,
+    `first` says that nothing of this service was there before it.
     """
 
     at: float
@@ -64,6 +66,9 @@ class Change:
     name: str
     diff: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     text: str = ""
+    commit: str = ""
+    patch: str = ""
+    first: bool = False
 
 
 class Span(NamedTuple):
