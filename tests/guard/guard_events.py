@@ -90,8 +90,17 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
         undone=TEXTS, ends_run=st.booleans(), forced=st.booleans(),
     ),
     "user_turn": _made(ev.UserTurn),
-    "asked": _made(ev.Asked, id=IDS),
-    "answered": _made(ev.Answered, id=IDS),
+    "asked": _made(
+        ev.Asked, id=IDS, about=st.sampled_from(["limit", "action", "engine"]), subject_id=IDS,
+        agent=AGENTS, tool=TOOLS, args=ARGS, digest=st.sampled_from(["", "d1", "d2"]),
+        limits=st.lists(st.sampled_from(["tokens", "steps"]), max_size=2).map(tuple),
+        rule=TEXT, reason=TEXT,
+    ),
+    "answered": _made(
+        ev.Answered, id=IDS, by=TEXT, note=TEXT,
+        decision=st.sampled_from(["", "approve", "deny", "grant", "finish"]),
+        granted=st.dictionaries(st.sampled_from(["tokens", "usd"]), st.floats(allow_nan=False), max_size=2),
+    ),
     "ruled": _made(
         ev.Ruled, verdict=st.sampled_from(["amend", "ask", "refuse", "cut", "stop"]), rule=TEXT,
         layer=TEXT, reason=TEXT, stop=TEXT, subject=TEXT, subject_id=IDS, numbers=ARGS,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from roundsman.guard import Account, Kind, apply, decide, rules_for
 from roundsman.guard import events as ev
 from roundsman.guard.account import LoopState, Reserved, Share
+from roundsman.guard.asking import Asks, Question
 from roundsman.guard.rules.budgets import SMALLEST_REPLY, room_for
 from roundsman.guard.streaming import StepStreams
 from roundsman.policy import Policy, load_policy
@@ -241,11 +242,9 @@ def test_the_clock_stands_still_while_only_a_person_is_waited_for() -> None:
         account = apply(account, event)
     assert account.active == 2.0 + 5.0 + 3.0
     policy = load_policy("default")
-    still = replace(account, asked=frozenset({"a1"}), active=599.0)
+    still = replace(account, asks=Asks(open={"a1": Question("a1")}), active=599.0)
     assert one_more(still, replace(LOOK, at=9_000.0), policy) is Kind.ALLOW
-    assert (
-        one_more(replace(still, asked=frozenset()), replace(LOOK, at=9_000.0), policy) is Kind.STOP
-    )
+    assert one_more(replace(still, asks=Asks()), replace(LOOK, at=9_000.0), policy) is Kind.STOP
 
 
 def test_a_reply_is_cut_where_it_should_have_ended() -> None:

@@ -31,7 +31,9 @@ def standing(**loop: int) -> Account:
 
 def test_policy_and_guard_know_the_same_rules() -> None:
     policy = load_policy("strict").with_tools(TOOLS)
-    tools = policy.tools.allow["read_sensor"].model_copy(update={"max_calls": 3})
+    tools = policy.tools.allow["read_sensor"].model_copy(
+        update={"max_calls": 3, "approve": "always"}
+    )
     policy = policy.model_copy(
         update={
             "tools": policy.tools.model_copy(update={"allow": {"read_sensor": tools}}),

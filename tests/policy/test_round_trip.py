@@ -128,6 +128,6 @@ def test_the_schema_names_every_key_and_no_default() -> None:
     assert schema["$schema"].endswith("2020-12/schema")
     assert set(schema["properties"]) >= set(to_data(load_policy("default")))
     tools = schema["$defs"]["Tools"]["properties"]
-    assert set(tools) == {"default", "allow"}
+    assert set(tools) == {"default", "allow", "approval_expires"}
     assert schema["$defs"]["Run"]["properties"]["wall_clock"]["anyOf"][0]["type"] == "string"
     assert '"default": null' not in json.dumps(schema)

@@ -130,6 +130,11 @@ class RunBinding:
             del self._runs[below]
         self._nested.difference_update(inner)
         self.coverage.forget(run, [invocation, *inner])
+        if run.waits and reason != "failed":
+            for key in [k for k, o in OPEN.items() if o.run is run]:
+                del OPEN[key]  # no outcome: a read is asked again, a write is for a person
+            run.pause()
+            return
         for key in [k for k, o in OPEN.items() if o.run is run]:  # left in the middle
             left = OPEN.pop(key)
             if left.proposed:

@@ -20,6 +20,7 @@ from roundsman.adk.kinds import state_arguments
 from roundsman.adk.model import guard_model
 from roundsman.adk.results import status_of
 from roundsman.adk.scheduler import NotRun, Scheduler
+from roundsman.adk.waiting import pause
 from roundsman.guard import Kind, Verdict, decide
 from roundsman.guard.events import ActionBegins, Ruled
 from roundsman.ledger import LiveRun
@@ -77,9 +78,11 @@ class SideDoors:
         for tool in found.tools:
             bind_tool(tool)
 
-    def _enter_remote(self, run: LiveRun, agent: Any, context: Any) -> Any:
+    async def _enter_remote(self, run: LiveRun, agent: Any, context: Any) -> Any:
         proposal = self._proposal(run, agent, {}, agent.name, place_of(context))
         verdict, action = run.propose(proposal)
+        if verdict.kind is Kind.ASK:
+            await pause(run)
         if verdict.kind > Kind.AMEND:
             return not_run(verdict.reason)
         self._remote.setdefault((context.invocation_id, agent.name), []).append(action)
@@ -148,6 +151,8 @@ class SideDoors:
             return {"status": "blocked", "tool": tool.name, "rule": "coverage", "reason": why}
         agent = getattr(context._invocation_context.agent, "name", "")
         verdict, action = run.propose(self._proposal(run, tool, args, agent, place_of(context)))
+        if verdict.kind is Kind.ASK:  # the code around it would take the refusal for a result
+            await pause(run)
         if verdict.kind > Kind.AMEND:
             return self._refusal(run, tool.name, verdict)
         with self._settled(run, action) as outcome, bound(run, action.id, agent):
@@ -163,6 +168,8 @@ class SideDoors:
             why = f"{node.name}: a plain function as a node that is not declared under tools"
             run.stop("failed", why, "coverage", "tool")
         verdict, action = run.propose(self._proposal(run, node, args, node.name, place_of(ctx)))
+        if verdict.kind is Kind.ASK:
+            await pause(run)
         late = [
             str(c["arg"]) for c in verdict.changes if str(c["arg"]).partition(".")[0] not in given
         ]

@@ -31,6 +31,7 @@ from roundsman.adk.doors import bind_tool
 from roundsman.adk.kinds import is_function_node
 from roundsman.adk.model import guard_model, guard_registry
 from roundsman.adk.threads import start_thread, submit
+from roundsman.adk.waiting import Paused, farewell, pause
 from roundsman.errors import RefusedToStart
 
 _MARK = "_roundsman"
@@ -64,8 +65,14 @@ def _run_async(original: Any) -> Any:
                     try:
                         event = await anext(events)
                     except StopAsyncIteration:
-                        return
+                        break
+                    except BaseException as error:
+                        if not _is_over(scope, error):
+                            raise
+                        break
                 yield event
+            if (last := _farewell(scope)) is not None:
+                yield last
         finally:
             with entered(scope):
                 await events.aclose()
@@ -73,6 +80,21 @@ def _run_async(original: Any) -> Any:
                 scope.close()
 
     return run_async
+
+
+def _is_over(scope: Scope, error: BaseException) -> bool:
+    """Whether the outermost call of a runner was left because its run waits for a person. A call
+    inside of a run passes the exception on."""
+    group = isinstance(error, BaseExceptionGroup) and error.subgroup(Paused) is not None
+    return scope.close is not None and (group or isinstance(error, Paused))
+
+
+def _farewell(scope: Scope) -> Any:
+    run = scope.run
+    if run is None or not run.waits or scope.close is None:
+        return None
+    scope.close()
+    return farewell(run)
 
 
 def _run_live(original: Any) -> Any:
@@ -101,11 +123,24 @@ def _before_run(original: Any) -> Any:
 def _node_run(original: Any) -> Any:
     def run(self: Any, *, ctx: Any, node_input: Any) -> AsyncIterator[Any]:
         guard = current_guard()
+        if guard is not None and is_function_node(self) and current_waits():
+            return _left(current_run())
         if guard is not None and is_function_node(self) and guard.coverage.judges_node(self):
             return guard.judged_node(self, original, ctx, node_input)
         return original(self, ctx=ctx, node_input=node_input)
 
     return run
+
+
+def current_waits() -> bool:
+    """Whether the run this code is in waits for a person."""
+    run = current_run()
+    return run is not None and run.waits
+
+
+async def _left(run: Any) -> AsyncIterator[Any]:
+    await pause(run)
+    yield
 
 
 def _made(then: Any) -> Any:

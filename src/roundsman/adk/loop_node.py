@@ -15,6 +15,7 @@ from google.adk.agents.context import Context
 from google.adk.workflow import NodeTimeoutError, node
 
 from roundsman.adk.current import bound, current_run, looping
+from roundsman.adk.waiting import pause
 from roundsman.errors import RefusedToStart
 from roundsman.guard import Kind
 from roundsman.guard.events import ActionEnds, Event, RoundBegins, RoundEnds
@@ -68,6 +69,8 @@ async def _rounds(
         index += 1
         if run.history is None or run.history.open_rounds.get(loop) != index:
             verdict, _ = run.propose(RoundBegins(index=index, loop=loop))
+            if verdict.kind is Kind.ASK:
+                await pause(run)
             if verdict.kind > Kind.AMEND:
                 if verdict.kind is not Kind.STOP:
                     run.stop("aborted", verdict.reason, verdict.rule, verdict.layer)
@@ -75,6 +78,8 @@ async def _rounds(
         run.counted.clear()  # a round's history is its own, also when it is run again
         run_id = f"round-{index}"
         answer, timed_out = await _one(ctx, agent, prompt(question, index, held.held), run_id)
+        if run.waits:  # the round is not over
+            await pause(run)
         _prune(ctx, agent.name, run_id)
         if run.account.stopped is not None:
             held.take(answer.claims, index, results.texts)

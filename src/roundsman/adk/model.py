@@ -32,6 +32,7 @@ from roundsman.adk.room import settled
 from roundsman.adk.settling import Settler
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import measure_prompt
+from roundsman.adk.waiting import pause
 from roundsman.errors import RefusedToStart
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import Ruled, StepBegins
@@ -146,6 +147,8 @@ async def _judged(
             break
     _withhold(run, request)
     verdict, step = run.propose(asked)
+    if verdict.kind is Kind.ASK:
+        await pause(run)
     if verdict.kind > Kind.AMEND:
         yield _instead(run, verdict, ticket)
         return
@@ -258,9 +261,5 @@ def _instead(run: LiveRun, verdict: Verdict, ticket: Ticket | None) -> LlmRespon
         return LlmResponse(content=content)
     if verdict.kind is not Kind.STOP:
         reason = verdict.stop or "aborted"
-        detail = verdict.reason
-        if verdict.kind is Kind.ASK:
-            detail += " (asking a person is not built yet: refused)"
-        run.stop(reason, detail, verdict.rule, verdict.layer)
-        verdict = replace(verdict, reason=detail)
+        run.stop(reason, verdict.reason, verdict.rule, verdict.layer)
     return LlmResponse(error_code=STOP_CODE, error_message=verdict.reason)

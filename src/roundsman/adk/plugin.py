@@ -96,7 +96,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if hasattr(agent, "canonical_model"):
             guard_model(agent.canonical_model)
         if is_remote(agent):
-            return self._enter_remote(run, agent, callback_context)
+            return await self._enter_remote(run, agent, callback_context)
         return None
 
     def _entering(self, run: LiveRun, agent: Any, context: Any) -> Verdict:
@@ -217,8 +217,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
 
     def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]:
         reason = verdict.reason
-        if verdict.kind is Kind.ASK:
-            reason += " (asking a person is not built yet: refused)"
+        if verdict.kind is Kind.ASK:  # nobody reads it: the run is left before the next step
+            return {"status": "waiting", "tool": tool, "rule": verdict.rule, "reason": reason}
         if verdict.kind is Kind.CUT:
             reason += "; give your answer now"
         return {"status": "blocked", "tool": tool, "rule": verdict.rule, "reason": reason}
@@ -252,6 +252,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
     def _settle(
         self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
     ) -> Verdict:
+        if run.waits and (action.nested or action.id in run.held):
+            return ALLOW  # it was left in the middle: no outcome, or it would count as done
         kept = result if told is None else told
         text = canonical(kept)
         if len(text) > KEEP_CHARS:

@@ -21,6 +21,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("roundsman.cli.runs:runs", "List, show and delete recorded runs."),
     "resume": ("roundsman.cli.resume:resume", "Take an interrupted investigation to its end."),
     "settle": ("roundsman.cli.resume:settle", "Say what became of a write cut off by a crash."),
+    "pending": ("roundsman.cli.asking:pending", "What runs ask of a person."),
+    "approve": ("roundsman.cli.asking:approve", "Let one action of a run happen."),
+    "deny": ("roundsman.cli.asking:deny", "Keep one action of a run from happening."),
+    "grant": ("roundsman.cli.asking:grant", "Give a run more of a limit, or let it finish."),
     "stop": ("roundsman.cli.stop:stop", "End a run, or all, from another terminal."),
     "doctor": ("roundsman.cli.doctor:doctor", "What is installed, reachable and missing."),
 }

@@ -56,7 +56,8 @@ def investigate(
     standard output.
 
     Exit status: 0 a cause or an honest "no cause found", 2 bad input, 3 stopped before anything
-    could be said, 130 Ctrl-C (the report says how far it got).
+    could be said, 5 waiting for a person (see: roundsman pending), 130 Ctrl-C (the report says
+    how far it got).
     """
     from roundsman.investigate.run import investigate as run_investigation
     from roundsman.policy import load_policy
@@ -100,11 +101,24 @@ def watched(
         click.echo(f"wrote {file}", err=True)
     if broken_off:
         return 130
+    if report["stop"]["reason"] == "asked":
+        _tell_what_is_asked(report)
     return exit_code(report)
 
 
+def _tell_what_is_asked(report: dict[str, Any]) -> None:
+    from roundsman.cli.asking import lines_of
+
+    for row in report["asked"]:
+        if "answer" not in row:
+            for line in lines_of(row):
+                click.echo(line, err=True)
+
+
 def exit_code(report: dict[str, Any]) -> int:
-    """0 an answer or an honest none, 3 stopped before anything could be said."""
+    """0 an answer or an honest none, 3 stopped before anything could be said, 5 a person is asked."""
+    if report["stop"]["reason"] == "asked":
+        return 5
     said = report["findings"] or report["stop"]["reason"] in ("done", "no_progress", "partial")
     return 0 if said else 3
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from roundsman.guard import asking
 from roundsman.guard import events as ev
+from roundsman.guard.asking import Asks
 from roundsman.guard.evolve import evolve
 from roundsman.guard.states import LOOP_ENDS, LoopState, Reserved, Share, Stopped
 from roundsman.guard.stuck import Memory, remember
@@ -27,7 +29,7 @@ class Account:
     by others, `calling` are the actions in flight that do so. `cut` is set when an action was cut:
     the round (without rounds: the run) takes no further step; `share_cut` when the last step asked
     for was one its agent had no share left for. `active` is seconds of wall clock without the time
-    no process was working, or only a person was waited for (`asked`). `stuck` is what the
+    no process was working, or only a person was waited for (`asks`). `stuck` is what the
     repetition rules look at."""
 
     run_id: str = ""
@@ -47,7 +49,7 @@ class Account:
     replans: int = 0
     active: float = 0.0
     last_at: float | None = None
-    asked: frozenset[str] = frozenset()
+    asks: Asks = field(default_factory=Asks)
     reserved: Mapping[str, Reserved] = field(default_factory=dict)
     open_actions: Mapping[str, str] = field(default_factory=dict)
     by_tool: Mapping[str, int] = field(default_factory=dict)
@@ -81,13 +83,14 @@ class Account:
     def active_at(self, at: float) -> float:
         """Seconds of wall clock at that time. They stand still while a person is waited for and
         nothing else is under way."""
-        if self.last_at is None or (self.asked and not self.reserved and not self._working):
+        if self.last_at is None or (self.asks.open and not self.reserved and not self._working):
             return self.active
         return self.active + max(0.0, at - self.last_at)
 
     @property
     def _working(self) -> bool:
-        return any(action not in self.asked for action in self.open_actions)
+        asked = {*self.asks.open, *(q.subject for q in self.asks.open.values())}
+        return any(action not in asked for action in self.open_actions)
 
 
 _NEW_LOOP = LoopState()
@@ -128,7 +131,7 @@ def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
         tokens_estimated=a.tokens_estimated + spent,
         usd=a.usd + usd,
         shares=shares,
-        asked=frozenset(),
+        asks=evolve(a.asks, open={}),  # what is left open has expired
         reserved={},
         open_actions={},
         calling=frozenset(),
@@ -193,17 +196,28 @@ def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
         calling=a.calling | {e.id} if e.nested else a.calling,
         by_tool=_with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) + 1),
         open_actions=_with(a.open_actions, e.id, e.tool),
+        asks=asking.begun(a.asks, e.id, e.approval) if e.approval else a.asks,
         shares=_with(a.shares, e.agent, evolve(share, actions=share.actions + 1)),
     )
 
 
 def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
     calling = a.calling - {e.id} if e.id in a.calling else a.calling
-    return evolve(a, open_actions=_without(a.open_actions, e.id), calling=calling)
+    return evolve(
+        a,
+        open_actions=_without(a.open_actions, e.id),
+        calling=calling,
+        asks=asking.ended(a.asks, e.id),
+    )
 
 
 def _agent_enters(a: Account, e: ev.AgentEnters) -> Account:
     return evolve(a, nested=a.nested + 1) if e.called else a
+
+
+def _action_settled(a: Account, e: ev.ActionSettled) -> Account:
+    change = asking.again if e.decision == "again" else asking.ended
+    return evolve(a, asks=change(a.asks, e.id))
 
 
 def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
@@ -235,11 +249,11 @@ def _ruled(a: Account, e: ev.Ruled) -> Account:
 
 
 def _asked(a: Account, e: ev.Asked) -> Account:
-    return evolve(a, asked=a.asked | {e.id})
+    return evolve(a, asks=asking.asked(a.asks, e))
 
 
 def _answered(a: Account, e: ev.Answered) -> Account:
-    return evolve(a, asked=a.asked - {e.id})
+    return evolve(a, asks=asking.answered(a.asks, e))
 
 
 def _nothing(a: Account, e: ev.Event) -> Account:
@@ -257,7 +271,7 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.ActionBegins.kind: _action_begins,
     ev.ActionEnds.kind: _action_ends,
     ev.ActionWaits.kind: _nothing,
-    ev.ActionSettled.kind: _nothing,
+    ev.ActionSettled.kind: _action_settled,
     ev.AgentEnters.kind: _agent_enters,
     ev.LineDrawn.kind: _nothing,
     ev.Reported.kind: _reported,
@@ -271,10 +285,14 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
 }
 
 
+_NO_WORK = frozenset({ev.RunResumes.kind, ev.ActionSettled.kind})
+"""Written after a time in which nobody worked on the run, as is what a person answers."""
+
+
 def apply(account: Account, event: ev.Event) -> Account:
     """The account after this record."""
-    resumes = event.kind == ev.RunResumes.kind
-    active = account.active if resumes else account.active_at(event.at)
+    idle = event.kind in _NO_WORK or (isinstance(event, ev.Answered) and event.decision)
+    active = account.active if idle else account.active_at(event.at)
     stuck = remember(account.stuck, event)
     account = evolve(
         account,

@@ -24,10 +24,12 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A rule as the policy places it: mode is `shadow` (recorded, not applied) or `enforce`."""
+    """A rule as the policy places it: mode is `shadow` (recorded, not applied) or `enforce`. Where it
+    `asks`, a person is asked for more at its limit, until one says to finish."""
 
     rule: Rule
     mode: str = "enforce"
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class Judgement:
 
 
 _PROPOSALS = frozenset({"round_begins", "step_begins", "action_begins", "agent_enters"})
+_WAITING = _PROPOSALS - {"agent_enters"}
+WAITS = "waits"
+"""The rule that is named where something waits behind a question that is open already."""
 
 
 def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgement:
@@ -59,6 +64,9 @@ def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgem
     if isinstance(event, ev.StepBegins) and (c := account.loop(event.loop).cut) is not None:
         # the model was told to answer; asking it once more is how a cut would never end anything
         return Judgement(Verdict(Kind.CUT, c.rule, c.layer, c.detail, c.reason))
+    waits = behind_a_question(account, event)
+    if waits is not None:
+        return waits
     verdict, said, current = _pass(rules, account, event)
     if current is not event and verdict.kind <= Kind.AMEND:
         again, more, last = _pass(rules, account, current)
@@ -77,6 +85,28 @@ def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgem
     return Judgement(
         verdict, tuple((v, on and (v.kind < Kind.STOP or v is verdict)) for v, on in said)
     )
+
+
+def ask_instead(account: Account, verdict: Verdict) -> Verdict:
+    """Ask a person where a limit would end something; what is no limit ends it all the same."""
+    at_a_limit = verdict.kind in (Kind.CUT, Kind.STOP) and "limit" in verdict.numbers
+    if not at_a_limit or account.asks.finish:
+        return verdict
+    return replace(verdict, kind=Kind.ASK)
+
+
+def behind_a_question(account: Account, event: ev.Event) -> Judgement | None:
+    """While a person decides nothing new begins but reads the model has asked for already: no later
+    write overtakes the one that is asked about."""
+    question = account.asks.blocking
+    if question is None or event.kind not in _WAITING:
+        return None
+    if isinstance(event, ev.ActionBegins) and event.effect in ("read", "poll"):
+        return None
+    verdict = Verdict(Kind.ASK, WAITS, "loop", f"waits for a person's answer to {question.id}")
+    # an action is on record, so that it is known when the run is taken up again
+    said = ((verdict, True),) if isinstance(event, ev.ActionBegins) else ()
+    return Judgement(verdict, said)
 
 
 def _pass(
@@ -99,6 +129,8 @@ def _pass(
             )
         if verdict is None or verdict.kind is Kind.ALLOW:
             continue
+        if placed.asks and event.kind in _PROPOSALS:
+            verdict = ask_instead(account, verdict)
         applied = placed.mode == "enforce"
         said.append((verdict, applied))
         if not applied:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+from roundsman.guard.ask_events import Answered as Answered
+from roundsman.guard.ask_events import Asked as Asked
 from roundsman.guard.event import Event as Event
 from roundsman.guard.work_events import LineDrawn as LineDrawn
 from roundsman.guard.work_events import PlanMade as PlanMade
@@ -139,6 +141,9 @@ class ActionBegins(Event):
     agent calls another, whose own calls are on record one by one; `of_engine` that it is the
     engine's own, and not one that bears the name of one.
 
+    `approval` is the question by whose answer it runs; `idempotency` is the key the tool gets beside
+    its arguments, by the name of the parameter.
+
     Of bounded arguments `declared` holds by path what the tool itself says ({type, default,
     required}, each when known). `unknown` are given arguments the tool does not have."""
 
@@ -158,6 +163,8 @@ class ActionBegins(Event):
     declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     of_engine: bool = False
+    approval: str = ""
+    idempotency: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,22 +227,6 @@ class UserTurn(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Event):
-    """A person is asked about this action; until `Answered`, waiting alone is no wall clock."""
-
-    kind: ClassVar[str] = "asked"
-    id: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answered(Event):
-    """The person has answered."""
-
-    kind: ClassVar[str] = "answered"
-    id: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Ruled(Event):
     """A verdict that was not Allow, as recorded. `applied` is False for a shadow rule; `agent`,
     `call`, `loop`, `within` and `place` say who asked for the step or action it is about, what, and
@@ -289,6 +280,7 @@ def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:
     cls = KINDS[kind]
     tuples = {
         "chain", "failures", "changes", "prices", "behind", "unknown", "steps", "undone", "criteria",
+        "limits",
     }  # fmt: skip
     known = {
         k: tuple(v) if k in tuples and isinstance(v, list) else v

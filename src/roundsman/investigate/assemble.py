@@ -6,8 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from roundsman.guard.states import Stopped
 from roundsman.investigate.answers import EXCERPT
 from roundsman.ledger import LiveRun, Record, overruns, usage_of
+from roundsman.ledger.answering import as_data as question_data
+from roundsman.ledger.asking import asked_in
 from roundsman.ledger.view import evidence as evidence_of
 from roundsman.ledger.view import guard_actions
 from roundsman.loop import Held, read_answer
@@ -27,18 +30,14 @@ def base_report(run: LiveRun, policy: Policy, model: str, question: str) -> dict
         "question": question,
         "model": model,
         "policy": {"name": policy.name, "digest": policy.digest},
-        "stop": {
-            "reason": stopped.reason if stopped else "",
-            "rule": stopped.rule if stopped else "",
-            "layer": stopped.layer if stopped else "",
-            "detail": stopped.detail if stopped else "",
-        },
+        "stop": _stop(stopped or _waiting(run)),
         "rounds": account.rounds,
         "usage": usage_of(account),
         "findings": held,
         "unsupported": unsupported,
         "evidence": evidence,
         **guard_actions(records),
+        "asked": [question_data(run.run_id, *one) for one in asked_in(records).values()],
         "overruns": overruns(records),
         "blocks": [],
         "unseen": [],
@@ -47,6 +46,24 @@ def base_report(run: LiveRun, policy: Policy, model: str, question: str) -> dict
         "alternatives": [],
         "started": iso(int(records[0].at)) if records else "",
         "finished": iso(int(records[-1].at)) if records else "",
+    }
+
+
+def _waiting(run: LiveRun) -> Stopped | None:
+    question = run.account.asks.blocking
+    if question is None or run.account.ended:
+        return None
+    detail = f"{question.id}: {question.reason}"
+    return Stopped("asked", question.limits[0] if question.limits else "approval", "", detail)
+
+
+def _stop(stopped: Stopped | None) -> dict[str, str]:
+    stopped = stopped or Stopped("")
+    return {
+        "reason": stopped.reason,
+        "rule": stopped.rule,
+        "layer": stopped.layer,
+        "detail": stopped.detail,
     }
 
 

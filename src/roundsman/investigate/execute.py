@@ -13,7 +13,11 @@ from google.adk.sessions import BaseSessionService, InMemorySessionService
 from google.genai import types
 
 from roundsman.adk import plugin_of
+from roundsman.adk.waiting import Paused
 from roundsman.errors import RoundsmanError
+from roundsman.guard import Kind, Verdict
+from roundsman.guard.decide import ask_instead
+from roundsman.guard.events import StepBegins
 from roundsman.guard.rules.budgets import WallClock
 from roundsman.ledger import LiveRun
 from roundsman.ledger.run import KILL_SWITCH
@@ -51,17 +55,21 @@ async def execute(
                     output = event.output
     except TimeoutError as error:
         if deadline.expired():
-            why = f"{limit:g} s used; what was still running was broken off"
-            run.stop("wall_clock", why, WallClock.name, WallClock.layer)
+            _out_of_time(run, f"{limit:g} s used; what was still running was broken off")
         else:
             _failed(run, error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         run.end("aborted", detail="interrupted by Ctrl-C")
         raise
+    except Paused:
+        pass
     except Exception as error:
         _failed(run, error)
     finally:
         switch.cancel()
+    if run.waits:
+        run.pause()
+        return output
     stopped = run.account.ending
     if stopped is None:
         run.end("failed", detail="the engine ended the run without an answer")
@@ -93,11 +101,24 @@ def _failed(run: LiveRun, error: Exception) -> None:
         run.end("failed", layer="", detail=f"{type(error).__name__}: {error}"[:500])
 
 
+def _out_of_time(run: LiveRun, why: str) -> None:
+    """The wall clock ended what was in flight: ask for more, or stop."""
+    clock = next(p for p in run.rules if isinstance(p.rule, WallClock))
+    over = Verdict(
+        Kind.STOP, WallClock.name, WallClock.layer, why, "wall_clock", None, {"limit": 0}
+    )
+    verdict = ask_instead(run.account, over) if clock.asks else over
+    if run.account.stopped is None and verdict.kind is Kind.ASK:
+        run.ask(verdict, StepBegins())
+    else:
+        run.stop("wall_clock", why, WallClock.name, WallClock.layer)
+
+
 def _wall_clock(run: LiveRun) -> float | None:
     """Seconds the policy gives the run. The rule looks before each call; a call that hangs ends by
     the clock itself."""
     limits = [
-        placed.rule.limit
+        placed.rule.most(run.account)
         for placed in run.rules
         if isinstance(placed.rule, WallClock) and placed.mode == "enforce"
     ]

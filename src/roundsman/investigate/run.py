@@ -182,7 +182,7 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
             why = f"could not be made: {type(error).__name__}: {error}"[:300]
             missing.append({"what": f"the {name} of this report", "why": why, "count": 1})
     left = unasked(incident.window, incident.source.kinds, evidence)
-    said = report["stop"]["reason"] not in ("aborted", "failed")
+    said = report["stop"]["reason"] not in ("aborted", "failed", "asked")
     if left and said and report["cause"]["abstained"]:
         note = "; part of the window was not looked at (see what was not seen)"
         report["cause"]["because"] += note
@@ -217,6 +217,11 @@ def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[s
     if not cause.get("abstained"):
         return cause
     stop = report["stop"]
+    if stop["reason"] == "asked":
+        return cause | {
+            "because": "the investigation is not over: it waits for a person",
+            "next_action": f"answer it (roundsman pending {report['run_id']}), then resume it",
+        }
     if stop["reason"] in ("aborted", "failed"):
         because = f"the investigation ended before it could say: {stop['detail']}"
     elif not any(e["status"] in ("ok", "empty") for e in report["evidence"]):

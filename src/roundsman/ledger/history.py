@@ -53,7 +53,8 @@ class Past:
         """The verdict that kept it from running, None when it ran."""
         if self.ends is not None:
             return None
-        return next((r for r in self.ruled if r.applied and r.verdict != "amend"), None)
+        said = (r for r in self.ruled if r.applied and r.verdict not in ("amend", "ask"))
+        return next(said, None)  # what a person was asked about is judged anew
 
     @property
     def note(self) -> str:

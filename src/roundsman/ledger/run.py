@@ -17,6 +17,7 @@ from roundsman.errors import Divergence, LedgerError, WaitsForPerson
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.guard.prints import as_json
+from roundsman.ledger.asking import open_questions, questions, told
 from roundsman.ledger.fold import fold, usage_of
 from roundsman.ledger.history import History, Past, charges
 from roundsman.ledger.lease import Lease
@@ -60,6 +61,8 @@ class LiveRun:
         self.listeners: list[Listener] = []
         self.actions_proposed = 0
         self.steps_proposed = 0
+        self.questions_asked = 0
+        self.held: set[str] = set()  # actions inside of which something waits for a person
         self.counted: dict[str, tuple[int, int, str]] = {}  # histories seen so far, see adk.tokens
         self.ratios: dict[str, float] = {}  # tokens reported for one estimated, see adk.model
         self.history: History | None = None
@@ -118,7 +121,7 @@ class LiveRun:
         Raises:
             LeaseHeld: another process has it.
             JournalDamaged: its records are not whole.
-            WaitsForPerson: a write may or may not have been carried out.
+            WaitsForPerson: a write may or may not have been carried out, or a question is open.
         """
         run = cls(store, rules, run_id, clock)
         records = run._take_up()
@@ -126,6 +129,10 @@ class LiveRun:
         if run.history.unknown:
             run._lease.release()
             raise WaitsForPerson(run.history.question(run_id))
+        waiting = open_questions(run.account, clock())
+        if waiting and run.account.stopped is None and not store.stop_request(run_id):
+            run._lease.release()
+            raise WaitsForPerson(told(run_id, waiting))
         run.write(replace(resumes or ev.RunResumes(), charged=charges(records)))
         return run
 
@@ -160,6 +167,7 @@ class LiveRun:
         self._seq, self._hash = (records[-1].seq, records[-1].hash) if records else (0, "")
         self.actions_proposed = _last_id(records, "a")
         self.steps_proposed = _last_id(records, "s")
+        self.questions_asked = _last_id(records, "q")
         return records
 
     @classmethod
@@ -217,7 +225,7 @@ class LiveRun:
             if durable:
                 self._commit()
             self.account = apply(self.account, event)
-            for listener in self.listeners:
+            for listener in tuple(self.listeners):
                 listener(event)
 
     def _commit(self) -> None:
@@ -257,6 +265,7 @@ class LiveRun:
                 event = event.timed(self.clock())
             judged = decide(self.rules, self.account, event)
             self.note(judged, event)
+            self._ask(judged, event)
             return judged.verdict
 
     def weigh(self, event: ev.Event) -> Verdict:
@@ -279,7 +288,8 @@ class LiveRun:
                 allowed = event if verdict.event is None else verdict.event
                 self.write(allowed)
                 return verdict, allowed  # type: ignore[return-value]
-            self.note(judged, event)
+            self.note(judged, event, durable=verdict.kind is not Kind.ASK)
+            self._ask(judged, event)
             return verdict, event
 
     def settle(self, event: ev.Event, durable: bool = False) -> Verdict:
@@ -320,6 +330,40 @@ class LiveRun:
                 ),
                 durable,
             )
+
+    def _ask(self, judged: Judgement, event: ev.Event) -> None:
+        if judged.verdict.kind is not Kind.ASK:
+            return
+        for asked in questions(judged, event, self.account, self.questions_asked + 1):
+            self.questions_asked += 1
+            self.write(asked, durable=False)
+        self._commit()
+
+    def ask(self, verdict: Verdict, event: ev.Event) -> None:
+        """Ask a person because of something no proposal showed, such as a limit of time."""
+        with self._lock:
+            event = event.timed(self.clock())
+            judged = Judgement(verdict, ((verdict, True),))
+            self.note(judged, event, durable=False)
+            self._ask(judged, event)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run goes on with nothing before a person has answered."""
+        account = self.account
+        over = account.ended or account.stopped is not None
+        return account.asks.blocking is not None and not over
+
+    def pause(self) -> None:
+        """Let go of a run that waits for a person: this process does nothing more with it."""
+        if self.broken:
+            self._lease.abandon()
+            return
+        self._commit()
+        question = self.account.asks.blocking
+        assert question is not None
+        self.broken = told(self.run_id, open_questions(self.account, question.at))
+        self._lease.release()
 
     def stop(self, reason: str, detail: str, rule: str = "", layer: str = "loop") -> None:
         """Make the account stopped; every later proposal is stopped too."""

@@ -160,7 +160,8 @@ class Store:
         self.db.execute("update runs set report=? where run_id=?", (text, run_id))
 
     def runs(self) -> list[RunInfo]:
-        """All runs, newest first. Unfinished without a live lease is `interrupted`."""
+        """All runs, newest first. Unfinished without a live lease is `interrupted`, or `waiting` when
+        a person has been asked."""
         rows = self.db.query(f"{_INFO} order by started desc, rowid desc")
         return [self._info(row) for row in rows]
 
@@ -175,9 +176,11 @@ class Store:
             return RunInfo(run_id, status, started, question, rounds, json.loads(usage))
         status = self._standing(run_id, status)
         try:
-            usage, rounds = self._counted(run_id)
+            usage, rounds, waits = self._counted(run_id)
         except JournalDamaged as error:
             return RunInfo(run_id, status, started, question, rounds, {}, str(error))
+        if waits and status == "interrupted":
+            status = "waiting"
         return RunInfo(run_id, status, started, question, rounds, usage)
 
     def _standing(self, run_id: str, status: str) -> str:
@@ -190,11 +193,11 @@ class Store:
         live = leases and lease_state(*leases[0], shared=self.db.shared) == "live"
         return "running" if live else "interrupted"
 
-    def _counted(self, run_id: str) -> tuple[dict[str, Any], int]:
+    def _counted(self, run_id: str) -> tuple[dict[str, Any], int, bool]:
         from roundsman.ledger.fold import fold, usage_of
 
         account = fold(self.records(run_id))
-        return usage_of(account), account.rounds
+        return usage_of(account), account.rounds, account.asks.blocking is not None
 
     def info(self, run_id: str) -> RunInfo:
         """One run.

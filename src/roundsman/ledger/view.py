@@ -96,10 +96,10 @@ def guard_actions(records: Iterable[Record]) -> dict[str, list[dict[str, Any]]]:
         elif verdict == "amend":
             changes = (one for one in body.get("changes") or [] if isinstance(one, Mapping))
             amended += [{"tool": tool, **change} for change in changes]
-        elif verdict in ("refuse", "ask") and tool:
+        elif verdict == "refuse" and tool:
             row = {"tool": tool, "reason": reason, "rule": rule, "count": 0}
             refused.setdefault((tool, reason), row)["count"] += 1
-        elif verdict in ("refuse", "ask"):
+        elif verdict == "refuse":
             notes.append({"round": index, "reason": reason, "rule": rule})
     return {"refused": list(refused.values()), "amended": amended, "cuts": cuts, "notes": notes}
 

@@ -36,6 +36,7 @@ RULE_NAMES = (
     "allowlist",
     "max_calls",
     "clamp",
+    "approval",
     "actions",
     "repetition",
     "agents",
@@ -105,18 +106,24 @@ class Round(Part):
 
 class ToolRule(Part):
     """What one tool may do. `resource` names what it touches (`cluster`, `{service}`): accesses to
-    one resource take turns. Without it a tool touches everything."""
+    one resource take turns. Without it a tool touches everything. `approve: always` runs a call only
+    when a person has approved exactly that call; `idempotency` names the parameter that takes a key
+    by which the tool knows a call it has carried out already."""
 
     effect: Effect = "write"
+    approve: Literal["never", "always"] = "never"
+    idempotency: Text | None = None
     args: dict[Text, ArgRule] = {}
     max_calls: Count | None = None
     resource: Annotated[Text, AfterValidator(_template)] | None = None
 
 
 class Tools(Part):
-    """Which tools may run. `default` decides on those that `allow` does not name."""
+    """Which tools may run. `default` decides on those that `allow` does not name. An approval, and the
+    question for it, expire after `approval_expires`."""
 
     default: Literal["refuse", "allow"] = "allow"
+    approval_expires: Seconds | None = 86400.0
     allow: dict[Text, ToolRule] = {}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.guard.decide import Placed, Rule
 from roundsman.guard.rules.agents import AgentCalls, AgentDepth, Replans
+from roundsman.guard.rules.approval import ApprovalNeeded
 from roundsman.guard.rules.arguments import Bound, Clamp
 from roundsman.guard.rules.budgets import (
     ActionBudget,
@@ -47,6 +48,9 @@ REPORTS = ("report_complete", "report_partial")
 ANSWERS = frozenset({"set_model_response", "finish_task", "exit_loop", "task_completed", *REPORTS})
 """Framework tools by which an agent ends: withholding one would keep it going."""
 
+
+ASKED_AT = frozenset({"max_rounds", "wall_clock", "steps", "tokens", "usd", "actions"})
+"""Limits at which a person can grant more, under `on_limit: ask`."""
 
 _UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 
@@ -88,7 +92,11 @@ def rules_for(policy: Policy) -> tuple[Placed, ...]:
         rules.append(Replans(policy.plan.max_replans))
     rules.append(ReportDue(policy.finish.report_after_steps))
     modes: Mapping[str, str] = policy.rules
-    placed = (Placed(rule, modes.get(rule.name, "enforce")) for rule in rules)
+    asks = run.on_limit == "ask"
+    placed = (
+        Placed(rule, modes.get(rule.name, "enforce"), asks and rule.name in ASKED_AT)
+        for rule in rules
+    )
     return tuple(p for p in placed if p.mode != "off")
 
 
@@ -117,6 +125,9 @@ def _tool_rules(policy: Policy) -> list[Rule]:
     }
     if bounds:
         rules.append(Clamp(bounds))
+    approved = frozenset(name for name, t in tools.allow.items() if t.approve == "always")
+    if approved:  # after the bounds: it is the call as it would run
+        rules.append(ApprovalNeeded(approved, tools.approval_expires))
     if policy.run.actions is not None:
         rules.append(ActionBudget(policy.run.actions))
     return rules + _repetition_rules(policy)

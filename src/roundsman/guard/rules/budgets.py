@@ -98,19 +98,20 @@ class TokenBudget:
         if isinstance(event, StepStreams):
             return too_long(event, self.name) if self.reserve else None
         spent = account.tokens - (account.cached if self.free_cached else 0)
-        numbers = {"limit": self.limit, "spent": spent}
-        why = f"{spent:,} of {self.limit:,} tokens spent"
+        limit = self.limit + int(account.asks.more(self.name))
+        numbers = {"limit": limit, "spent": spent}
+        why = f"{spent:,} of {limit:,} tokens spent"
         if isinstance(event, RoundBegins):
-            if spent < self.limit:
+            if spent < limit:
                 return None
             return Verdict(Kind.STOP, self.name, "loop", why, "tokens", None, numbers)
         assert isinstance(event, StepBegins)
         if not self.reserve:
-            if spent < self.limit:
+            if spent < limit:
                 return None
             return Verdict(Kind.CUT, self.name, self.layer, why, "tokens", None, numbers)
         in_flight = account.reserved_tokens
-        left = self.limit - spent - event.prompt_tokens
+        left = limit - spent - event.prompt_tokens
         room = room_for(left, in_flight, event.max_output_tokens)
         if room.most is None:
             why += f", {in_flight:,} promised, prompt about {event.prompt_tokens:,}"
@@ -137,11 +138,11 @@ class DollarBudget:
     def judge(self, account: Account, event: Event) -> Verdict | None:
         if isinstance(event, StepStreams):
             return too_long(event, self.name)
-        in_flight = account.reserved_usd
-        numbers = {"limit": self.limit, "spent": round(account.usd + in_flight, 6)}
-        why = f"${account.usd + in_flight:.4f} of ${self.limit:.2f} spent or promised"
+        in_flight, limit = account.reserved_usd, self.limit + account.asks.more(self.name)
+        numbers = {"limit": limit, "spent": round(account.usd + in_flight, 6)}
+        why = f"${account.usd + in_flight:.4f} of ${limit:.2f} spent or promised"
         if isinstance(event, RoundBegins):
-            if account.usd < self.limit or account.usd == 0:
+            if account.usd < limit or account.usd == 0:
                 return None
             return Verdict(Kind.STOP, self.name, "loop", why, "usd", None, numbers)
         assert isinstance(event, StepBegins)
@@ -152,8 +153,8 @@ class DollarBudget:
                 f"the price of {event.model!r} is unknown and a dollar ceiling is set; "
                 "declare it under prices:"
             )
-            return Verdict(Kind.STOP, self.name, self.layer, why, "usd", None, numbers)
-        room = dollar_room(event, self.limit - account.usd, in_flight)
+            return Verdict(Kind.STOP, self.name, self.layer, why, "usd")
+        room = dollar_room(event, limit - account.usd, in_flight)
         if room is None:
             return None
         if room.most is None:
@@ -188,13 +189,14 @@ class StepBudget:
     watches: ClassVar[frozenset[str]] = frozenset({RoundBegins.kind, StepBegins.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        if account.steps < self.limit:
+        limit = self.limit + int(account.asks.more(self.name))
+        if account.steps < limit:
             return None
-        why = f"{account.steps} of {self.limit} steps used"
+        why = f"{account.steps} of {limit} steps used"
         kind, layer = (
             (Kind.STOP, "loop") if isinstance(event, RoundBegins) else (Kind.CUT, self.layer)
         )
-        return Verdict(kind, self.name, layer, why, "steps", None, {"limit": self.limit})
+        return Verdict(kind, self.name, layer, why, "steps", None, {"limit": limit})
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +227,11 @@ class ActionBudget:
     watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        if account.actions < self.limit:
+        limit = self.limit + int(account.asks.more(self.name))
+        if account.actions < limit:
             return None
-        why = f"{account.actions} of {self.limit} actions used"
-        return Verdict(
-            Kind.STOP, self.name, self.layer, why, "actions", None, {"limit": self.limit}
-        )
+        why = f"{account.actions} of {limit} actions used"
+        return Verdict(Kind.STOP, self.name, self.layer, why, "actions", None, {"limit": limit})
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +247,12 @@ class WallClock:
     )
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        active = account.active_at(event.at)
-        if active < self.limit:
+        active, limit = account.active_at(event.at), self.most(account)
+        if active < limit:
             return None
-        why = f"{active:.0f} of {self.limit:g} s used"
-        return Verdict(
-            Kind.STOP, self.name, self.layer, why, "wall_clock", None, {"limit": self.limit}
-        )
+        why = f"{active:.0f} of {limit:g} s used"
+        return Verdict(Kind.STOP, self.name, self.layer, why, "wall_clock", None, {"limit": limit})
+
+    def most(self, account: Account) -> float:
+        """The limit with what a person granted."""
+        return self.limit + account.asks.more(self.name)

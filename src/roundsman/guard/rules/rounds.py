@@ -21,10 +21,11 @@ class MaxRounds:
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
         assert isinstance(event, RoundBegins)
-        if event.index <= self.limit:
+        limit = self.limit + int(account.asks.more(self.name))
+        if event.index <= limit:
             return None
-        why = f"{account.loop(event.loop).rounds} of {self.limit} rounds done"
-        return Verdict(Kind.STOP, self.name, self.layer, why, "max_rounds", None, _n(self.limit))
+        why = f"{account.loop(event.loop).rounds} of {limit} rounds done"
+        return Verdict(Kind.STOP, self.name, self.layer, why, "max_rounds", None, _n(limit))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,109 @@
+"""Putting questions into the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roundsman.guard import Account, Judgement, Kind
+from roundsman.guard import events as ev
+from roundsman.guard.asking import ACTION, ENGINE, LIMIT, RULE, Question, exact_digest
+from roundsman.guard.decide import WAITS
+from roundsman.ledger.fold import event_of
+from roundsman.ledger.records import Record
+
+COMMANDS = {
+    LIMIT: "roundsman grant {run} {id} --{limit} N, or --finish",
+    ACTION: "roundsman approve {run} {id}, or roundsman deny {run} {id}",
+    ENGINE: "roundsman approve {run} {id}, or roundsman deny {run} {id}",
+}
+OPTIONS = {"max_rounds": "rounds", "wall_clock": "time"}
+"""What a limit is called on the command line, where that is not the name of its rule."""
+
+
+def questions(judged: Judgement, event: ev.Event, account: Account, number: int) -> list[ev.Asked]:
+    """The questions a verdict raises, numbered from `number`; none that is open already."""
+    asks = [v for v, on in judged.said if on and v.kind is Kind.ASK and v.rule != WAITS]
+    known = account.asks.open.values()
+    open_limits = {limit for q in known for limit in q.limits}
+    found = list[ev.Asked]()
+    at = event.at
+    loop, agent = getattr(event, "loop", ""), getattr(event, "agent", "")
+    limits = [v for v in asks if v.rule != RULE and v.rule not in open_limits]
+    if limits:
+        found.append(
+            ev.Asked(
+                at=at,
+                about=LIMIT,
+                subject_id=getattr(event, "id", ""),
+                agent=agent,
+                loop=loop,
+                limits=tuple(v.rule for v in limits),
+                rule=limits[0].rule,
+                reason="; ".join(v.reason for v in limits),
+                numbers={v.rule: dict(v.numbers) for v in limits},
+            )
+        )
+    for verdict in asks:
+        action = verdict.event
+        if verdict.rule != RULE or not isinstance(action, ev.ActionBegins):
+            continue
+        digest = exact_digest(action.tool, action.args)
+        if any(q.digest == digest for q in known):
+            continue
+        expires = float(verdict.numbers.get("expires_s") or 0)
+        found.append(
+            ev.Asked(
+                at=at,
+                about=ACTION,
+                subject_id=action.id,
+                agent=agent,
+                loop=loop,
+                tool=action.tool,
+                args=dict(action.args),
+                digest=digest,
+                rule=RULE,
+                reason=verdict.reason,
+                expires=at + expires if expires else 0.0,
+            )
+        )
+    return [_numbered(one, number + n) for n, one in enumerate(found)]
+
+
+def _numbered(asked: ev.Asked, number: int) -> ev.Asked:
+    from dataclasses import replace
+
+    return replace(asked, id=f"q{number}")
+
+
+def open_questions(account: Account, at: float) -> list[Question]:
+    """Questions a person has to answer before the run goes on; what has expired is asked anew."""
+    found = account.asks.open.values()
+    return [q for q in found if q.blocks() and (not q.expires or at < q.expires)]
+
+
+def told(run_id: str, found: Sequence[Question]) -> str:
+    """One line: what is asked, and how to answer."""
+    ways = [f"{q.id}: {q.reason} ({how_to_answer(run_id, q)})" for q in found[:3]]
+    return f"run {run_id} waits for a person: {'; '.join(ways)}"
+
+
+def how_to_answer(run_id: str, question: Question) -> str:
+    """The command that answers a question."""
+    limit = question.limits[0] if question.limits else ""
+    return COMMANDS[question.about].format(
+        run=run_id, id=question.id, limit=OPTIONS.get(limit, limit)
+    )
+
+
+def asked_in(records: Sequence[Record]) -> dict[str, tuple[ev.Asked, ev.Answered | None]]:
+    """Every question of a journal by its id, with its answer if there is one."""
+    found: dict[str, tuple[ev.Asked, ev.Answered | None]] = {}
+    for record in records:
+        if record.kind not in (ev.Asked.kind, ev.Answered.kind):
+            continue
+        event = event_of(record)
+        if isinstance(event, ev.Asked):
+            found[event.id] = (event, None)
+        elif isinstance(event, ev.Answered) and event.id in found:
+            found[event.id] = (found[event.id][0], event)
+    return found

@@ -1,0 +1,313 @@
+"""A person is asked: the run waits, in no process; what is answered holds for exactly that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
+from google.adk.apps import App
+from google.adk.runners import InMemoryRunner
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.workflow import START, Workflow
+from google.genai import types
+
+from roundsman import guarded, load_policy, loop_until_done
+from roundsman.adk import ScriptedModel, call, resume
+from roundsman.adk.waiting import WAIT_CODE
+from roundsman.errors import UsageError, WaitsForPerson
+from roundsman.ledger import Store, fold
+from roundsman.ledger.answering import answer
+from roundsman.policy import Policy
+from roundsman.policy.model import Repetition
+
+
+class Lab:
+    """Tools that count, a journal, and an app made anew for each process there would be."""
+
+    def __init__(self, folder: Path, policy: Policy, agent: Callable[[Lab], Any]) -> None:
+        self.store = Store(folder / "runs.sqlite")
+        self.policy, self.agent, self.ran = policy, agent, list[str]()
+
+    def tool(self, name: str) -> Callable[..., Any]:
+        async def run(what: str) -> dict[str, Any]:
+            self.ran.append(f"{name} {what}")
+            return {"status": "ok", "did": what}
+
+        run.__name__, run.__doc__ = name, name
+        return run
+
+    async def run(self, run_id: str = "") -> list[Any]:
+        app = guarded(App(name="lab", root_agent=self.agent(self)), self.policy, store=self.store)
+        runner = InMemoryRunner(app=app)
+        session = await runner.session_service.create_session(app_name="lab", user_id="u")
+        if run_id:
+            resume(app, run_id, session.id)
+        message = types.Content(role="user", parts=[types.Part(text="go")])
+        return [
+            e
+            async for e in runner.run_async(user_id="u", session_id=session.id, new_message=message)
+        ]
+
+    @property
+    def run_id(self) -> str:
+        return self.store.ids()[0]
+
+    @property
+    def status(self) -> str:
+        return self.store.info(self.run_id).status
+
+    @property
+    def account(self) -> Any:
+        return fold(self.store.records(self.run_id))
+
+    def says(self, decision: str, question: str | None = None, **more: Any) -> Any:
+        return answer(self.store, self.run_id, question, decision, by="eve", **more)
+
+
+def policy(**run: Any) -> Policy:
+    tools = {
+        "look": {"effect": "read"},
+        "wipe": {"effect": "write", "approve": "always"},
+        "paint": {"effect": "write"},
+    }
+    made = load_policy("default").with_tools(tools)
+    return made.model_copy(update={"run": made.run.model_copy(update={"on_limit": "ask", **run})})
+
+
+def by_turn(*replies: Any) -> Any:
+    """What a model says depends on what was said, not on how often this process asked."""
+
+    def script(request: Any, number: int) -> Any:
+        return replies[sum(1 for c in request.contents if c.role == "model")]
+
+    return script
+
+
+def painter(replies: Sequence[Any]) -> Callable[[Lab], Any]:
+    def make(lab: Lab) -> Any:
+        tools = [lab.tool(name) for name in ("look", "wipe", "paint")]
+        return LlmAgent(name="painter", model=ScriptedModel(by_turn(*replies)), tools=tools)
+
+    return make
+
+
+BATCH = [
+    call("look", what="a"),
+    call("wipe", what="b"),
+    call("paint", what="c"),
+    call("look", what="d"),
+]
+
+
+async def test_a_call_that_needs_approval_waits_and_no_later_write_overtakes(
+    tmp_path: Path,
+) -> None:
+    lab = Lab(tmp_path, policy(), painter([BATCH, "done"]))
+    last = (await lab.run())[-1]
+    assert last.error_code == WAIT_CODE
+    assert f"roundsman approve {lab.run_id} q1" in last.error_message
+    assert sorted(lab.ran) == ["look a", "look d"]
+    assert lab.status == "waiting"
+    with pytest.raises(WaitsForPerson, match="q1: wipe needs a person's approval"):
+        await lab.run(lab.run_id)
+    lab.says("approve")
+    await lab.run(lab.run_id)
+    assert lab.ran[2:] == ["wipe b", "paint c"]  # in the model's order, and no read again
+    assert lab.status == "done"
+    assert lab.account.steps == 2
+
+
+async def test_what_is_denied_does_not_run_and_the_model_reads_why(tmp_path: Path) -> None:
+    again = [call("wipe", what="b")]
+    lab = Lab(tmp_path, policy(), painter([BATCH, again, "done"]))
+    await lab.run()
+    lab.says("deny", note="not on a Friday")
+    events = await lab.run(lab.run_id)
+    told = [r.response for e in events for r in e.get_function_responses() if r.name == "wipe"]
+    assert ["not on a Friday" in t["reason"] for t in told] == [True, True]  # nobody is asked twice
+    assert "wipe b" not in lab.ran
+    assert lab.ran[-1] == "paint c"
+    assert lab.status == "done"
+
+
+async def test_an_approval_serves_once(tmp_path: Path) -> None:
+    once = [call("wipe", what="b")]
+    busy = policy().model_copy(update={"repetition": Repetition()})
+    lab = Lab(tmp_path, busy, painter([once, once, "done"]))
+    await lab.run()
+    lab.says("approve", "q1")
+    await lab.run(lab.run_id)
+    assert lab.ran == ["wipe b"]
+    assert lab.status == "waiting"
+    with pytest.raises(UsageError, match=r"q1 was answered by eve at .*: approve; nothing"):
+        lab.says("approve", "q1")
+    lab.says("approve", "q2")
+    await lab.run(lab.run_id)
+    assert lab.ran == ["wipe b", "wipe b"]
+    with pytest.raises(UsageError, match=r"is over \(done\)"):
+        lab.says("approve", "q2")
+
+
+async def test_an_approval_is_for_these_arguments(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, policy(), painter([[call("wipe", what="b")], "done"]))
+    await lab.run()
+    lab.says("approve")
+    lab.agent = painter([[call("wipe", what="all")], "done"])  # recorded replies are given back
+    await lab.run(lab.run_id)
+    assert lab.ran == ["wipe b"]
+
+
+@pytest.mark.parametrize("late", ["question", "approval"])
+async def test_what_has_expired_is_asked_anew(tmp_path: Path, late: str) -> None:
+    lab = Lab(tmp_path, policy(), painter([[call("wipe", what="b")], "done"]))
+    await lab.run()
+    asked = lab.account.asks.open["q1"]
+    assert asked.expires == pytest.approx(asked.at + 86_400)
+    if late == "approval":
+        lab.says("approve", now=asked.at - 90_000)
+    else:
+        with pytest.raises(UsageError, match=r"q1 of run .* expired at .*; to be asked anew"):
+            lab.says("approve", now=asked.expires)
+        lab.store.db.execute("update records set at=at-90000")
+        _age(lab, 90_000)
+    await lab.run(lab.run_id)
+    assert lab.ran == []
+    assert list(lab.account.asks.open) == ["q2"]
+
+
+def _age(lab: Lab, seconds: float) -> None:
+    """Make a journal older, chain and all."""
+    from roundsman.guard.prints import as_json
+    from roundsman.ledger.records import chain
+
+    before = ""
+    for record in lab.store.records(lab.run_id):
+        body = {k: v - seconds if k == "expires" and v else v for k, v in record.body.items()}
+        text = as_json(body)
+        before = chain(before, record.kind, record.at, text)
+        lab.store.db.execute(
+            "update records set body=?, hash=? where seq=?", (text, before, record.seq)
+        )
+
+
+@pytest.mark.parametrize(
+    ("limit", "grant"),
+    [
+        ({"steps": 1}, {"steps": 5}),
+        ({"tokens": 40}, {"tokens": 5_000}),
+        ({"actions": 1}, {"actions": 5}),
+    ],
+)
+async def test_at_a_limit_more_can_be_granted(
+    tmp_path: Path, limit: dict[str, Any], grant: dict[str, float]
+) -> None:
+    look = [call("look", what="a")]
+    replies = [look, [call("look", what="b")], "done"]
+    lab = Lab(tmp_path, policy(accounting="settle", **limit), painter(replies))
+    await lab.run()
+    assert lab.status == "waiting"
+    before = lab.account
+    with pytest.raises(UsageError, match="is about "):
+        lab.says("grant", granted={"usd": 1.0})
+    lab.says("grant", granted=grant)
+    await lab.run(lab.run_id)
+    assert lab.status == "done"
+    assert lab.ran == ["look a", "look b"]
+    assert lab.account.steps == 3
+    assert lab.account.tokens > before.tokens  # counters went on
+
+
+async def test_finish_ends_it_as_the_limit_would_have(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, policy(steps=1), painter([[call("look", what="a")], "done"]))
+    await lab.run()
+    lab.says("finish")
+    await lab.run(lab.run_id)
+    assert lab.status == "stopped"
+    assert lab.account.stopped.reason == "steps"
+
+
+class Slow(ScriptedModel):
+    """Answers when it is let."""
+
+    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+        await asyncio.sleep(0.05)
+        async for reply in super().generate_content_async(llm_request, stream):
+            yield reply
+
+
+async def test_what_is_under_way_beside_a_question_comes_to_its_end(tmp_path: Path) -> None:
+    def make(lab: Lab) -> Any:
+        first = LlmAgent(
+            name="first",
+            model=ScriptedModel(by_turn([call("wipe", what="b")], "done")),
+            tools=[lab.tool("wipe")],
+        )
+        second = LlmAgent(name="second", model=Slow(["slow"]))
+        third = LlmAgent(name="third", model=ScriptedModel(["after"]))
+        both = ParallelAgent(name="both", sub_agents=[first, second])
+        return SequentialAgent(name="all", sub_agents=[both, third])
+
+    lab = Lab(tmp_path, policy(), make)
+    await lab.run()
+    ended = [r.body["agent"] for r in lab.store.records(lab.run_id) if r.kind == "step_ends"]
+    assert sorted(ended) == ["first", "second"]
+    lab.says("approve")
+    await lab.run(lab.run_id)
+    ended = [r.body["agent"] for r in lab.store.records(lab.run_id) if r.kind == "step_ends"]
+    assert sorted(ended) == ["first", "first", "second", "third"]  # nothing was asked again
+    assert lab.status == "done"
+
+
+async def test_a_question_inside_of_an_agent_used_as_a_tool(tmp_path: Path) -> None:
+    def make(lab: Lab) -> Any:
+        inner = LlmAgent(
+            name="inner",
+            model=ScriptedModel(by_turn([call("wipe", what="b")], "wiped")),
+            tools=[lab.tool("wipe")],
+        )
+        replies = by_turn([call("inner", request="wipe b")], "done")
+        return LlmAgent(name="outer", model=ScriptedModel(replies), tools=[AgentTool(inner)])
+
+    tools = {"wipe": {"effect": "write", "approve": "always"}, "inner": {"effect": "read"}}
+    lab = Lab(tmp_path, load_policy("default").with_tools(tools), make)
+    await lab.run()
+    assert lab.status == "waiting"
+    lab.says("approve")
+    events = await lab.run(lab.run_id)
+    told = [r.response for e in events for r in e.get_function_responses() if r.name == "inner"]
+    assert told == [{"result": "wiped"}]
+    assert lab.ran == ["wipe b"]
+    assert lab.status == "done"
+
+
+async def test_nothing_after_a_waiting_loop_runs_in_its_graph(tmp_path: Path) -> None:
+    reported: list[Any] = []
+
+    def report(node_input: Any) -> str:
+        reported.append(node_input)
+        return "reported"
+
+    def make(lab: Lab) -> Any:
+        answer = '{"findings": ["it is red"], "done": true}'
+        agent = LlmAgent(
+            name="seeker",
+            model=ScriptedModel(by_turn([call("look", what="a")], answer)),
+            tools=[lab.tool("look")],
+        )
+        loop = loop_until_done(agent, lab.policy)
+        return Workflow(name="graph", edges=[(START, loop, report)])
+
+    made = policy(steps=1).with_tools({"look": {"effect": "read"}, "report": {"effect": "read"}})
+    made = made.model_copy(update={"loop": made.loop.model_copy(update={"progress": "reference"})})
+    lab = Lab(tmp_path, made, make)
+    await lab.run()
+    assert (lab.status, reported) == ("waiting", [])
+    lab.says("grant", granted={"steps": 3})
+    await lab.run(lab.run_id)
+    assert lab.status == "done"
+    assert [one["stop"]["reason"] for one in reported] == ["done"]
+    assert lab.account.rounds == 1
