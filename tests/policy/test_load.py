@@ -130,6 +130,9 @@ def test_an_explicit_default_beats_the_declaration(tmp_path: Path) -> None:
 
 
 def test_rule_names_are_those_of_the_guard() -> None:
-    text = "".join(f.read_text() for f in Path(rules.__file__).parent.glob("*.py"))
+    files = Path(rules.__file__).parent.glob("*.py")
+    text = "".join(
+        f.read_text() for f in files if f.name != "taint.py"
+    )  # its mode is its section's
     names = set(re.findall(r'name: ClassVar\[str\] = "(\w+)"', text)) | {RULE}
     assert names == set(RULE_NAMES)

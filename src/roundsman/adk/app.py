@@ -65,7 +65,15 @@ def guarded(
         if "effect" in tool.model_fields_set
     }
     bounded = {n: frozenset(t.args) for n, t in policy.tools.allow.items() if t.args}
-    plugin = GuardPlugin(opener, effects, Scheduler(policy), bounded, coverage, rules_for(policy))
+    plugin = GuardPlugin(
+        opener,
+        effects,
+        Scheduler(policy),
+        bounded,
+        coverage,
+        rules_for(policy),
+        policy.conversation.look_back,
+    )
     coverage.mark(found)
     plugin.cover(found)
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Protocol
 
+from google.adk.models.llm_response import LlmResponse
+
 from roundsman.adk.cancelled import CancelWatch
 from roundsman.adk.constructs import CONSTRUCTS
 from roundsman.adk.coverage import Coverage
@@ -16,9 +18,11 @@ from roundsman.adk.current import (
 )
 from roundsman.adk.doors import OPEN
 from roundsman.adk.scheduler import Scheduler
+from roundsman.adk.screening import Screen, blocked
 from roundsman.errors import RefusedToStart
-from roundsman.guard import Verdict
-from roundsman.guard.events import ActionBegins
+from roundsman.guard import Judgement, Kind, Verdict
+from roundsman.guard.events import ActionBegins, UserTurn
+from roundsman.guard.said import Said
 from roundsman.ledger import LiveRun
 
 
@@ -35,12 +39,15 @@ class RunBinding:
 
     coverage: Coverage
     opener: Opener
+    _taints: bool
     _scheduler: Scheduler
     _runs: dict[str, LiveRun]
     _nested: set[str]
     _expected: dict[str, tuple[LiveRun, bool]]
     _pending: dict[str, set[str]]
     _watches: dict[str, CancelWatch]
+    _heard: dict[str, Judgement]
+    screen: Screen
 
     @abstractmethod
     def _settle(
@@ -86,12 +93,34 @@ class RunBinding:
             scope.run = run
             if invocation not in self._nested:  # left or cancelled in the middle: no hook tells
                 scope.close = lambda: self._end(invocation, "aborted", "left before its end")
+        if invocation in self._nested:
+            return None
+        if self._taints and (earlier := earlier_texts(invocation_context.session, invocation)):
+            run.write(earlier, durable=False)
+        return self._hear(run, invocation)
 
-    async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> None:
-        """Note what a person, or whoever was waited for, has answered."""
+    def _hear(self, run: LiveRun, invocation: str) -> Any:
+        """Put on record what was said of the person's message; a blocked one is answered here."""
+        judged = self._heard.pop(invocation, None)
+        if judged is None:
+            return None
+        run.note(judged, Said(where="input"))
+        if judged.verdict.kind <= Kind.AMEND:
+            return None
+        return blocked(judged, LlmResponse()).content
+
+    async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> Any:
+        """Look at what a person says, and note what they, or whoever was waited for, answered."""
         answers = {p.function_response.id for p in user_message.parts or [] if p.function_response}
         for pending in self._pending.values():
             pending -= answers
+        if not self.screen or current_run() is not None:
+            return None
+        screened = self.screen.message(user_message)
+        if screened is None:
+            return None
+        message, self._heard[invocation_context.invocation_id] = screened
+        return message
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """Close the run of a root invocation, unless it waits for somebody's answer."""
@@ -107,7 +136,8 @@ class RunBinding:
 
     async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
         """Close the run as failed."""
-        self._close(invocation_context.invocation_id, "failed", f"{type(error).__name__}: {error}")
+        text = self.screen.clean(f"{type(error).__name__}: {error}", "")
+        self._close(invocation_context.invocation_id, "failed", text)
 
     def _close(self, invocation: str, reason: str, detail: str) -> None:
         """End the run when its runner is through: a summariser may come after the last event."""
@@ -175,3 +205,19 @@ def _text(invocation_context: Any) -> str:
     content = invocation_context.user_content
     parts = content.parts if content is not None else None
     return " ".join(p.text for p in parts or [] if p.text)[:500]
+
+
+def earlier_texts(session: Any, invocation: str) -> UserTurn | None:
+    """What the session already holds: what its user said, and whose results are in it."""
+    said, sources = list[str](), dict[str, None]()
+    for event in session.events:
+        if event.invocation_id == invocation or event.content is None:
+            continue
+        for part in event.content.parts or []:
+            if event.author == "user" and part.text:
+                said.append(part.text)
+            elif part.function_response is not None and part.function_response.name:
+                sources[part.function_response.name] = None
+    if not said and not sources:
+        return None
+    return UserTurn(text="\n".join(said), sources=tuple(sources))

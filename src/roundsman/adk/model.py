@@ -29,6 +29,7 @@ from roundsman.adk.current import (
 from roundsman.adk.providers import withheld
 from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
 from roundsman.adk.room import settled
+from roundsman.adk.screening import Reply
 from roundsman.adk.settling import Settler
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import measure_prompt
@@ -155,24 +156,45 @@ async def _judged(
     if step.max_output_tokens is not None and request.config is not None:
         request.config.max_output_tokens = step.max_output_tokens
     settler = Settler(run, step)
-    cut = False
+    talk = _screened(run, agent, request)
+    cut: LlmResponse | None = None
     try:
         async with _closing(call(request, stream)) as responses:
             async for response in responses:
+                if talk is not None and not response.partial:
+                    if (tail := talk.tail()) is not None:
+                        yield tail
+                    response = talk.whole(response)
                 settler.saw(response)
                 if response.partial and _too_long(run, settler):
-                    cut = True
+                    cut = settler.cut_short(talk.whole if talk is not None else lambda r: r)
                     break
+                if talk is not None and response.partial:
+                    piece = talk.piece(response)
+                    if piece is None:
+                        cut = talk.instead(response)
+                        settler.saw(cut)
+                        break
+                    response = piece
                 yield response
     except BaseException as error:
         settler.died(error)
         raise
-    if cut:
-        yield settler.cut_short()
+    if cut is not None:
+        yield cut
     settler.close()
     if settler.prompt and step.prompt_tokens:
         raw = step.prompt_tokens / run.ratios.get(agent, 1.0)
         run.ratios[agent] = min(MOST_TOKENS_FOR_ONE, max(1.0, settler.prompt / raw))
+
+
+def _screened(run: LiveRun, agent: str, request: LlmRequest) -> Reply | None:
+    """What looks at the reply; None when the policy has nothing to say of replies."""
+    screen = getattr(GUARDS.get(run), "screen", None)
+    if not screen:
+        return None
+    told = request.config.system_instruction if request.config else None
+    return Reply(screen, run, agent, told if isinstance(told, str) else "")
 
 
 def _closing(responses: Any) -> Any:

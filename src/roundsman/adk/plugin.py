@@ -28,8 +28,9 @@ from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
 from roundsman.adk.results import amended, noted, says_status, status_of, without_ids
 from roundsman.adk.scheduler import RULE, Scheduler
+from roundsman.adk.screening import Screen
 from roundsman.adk.tickets import Ticket
-from roundsman.guard import ALLOW, Kind, Placed, Verdict, decide
+from roundsman.guard import ALLOW, Judgement, Kind, Placed, Verdict, decide
 from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
 from roundsman.guard.prints import CallPrints, call_prints, canonical, result_prints
 from roundsman.ledger import LiveRun, Past
@@ -48,6 +49,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         bounded: bounded arguments of each tool, as the policy names them.
         coverage: the net for what the audit could not see.
         own_rules: the policy's rules; its allowlist and bounds hold in another app's run, too.
+        look_back: characters of a streamed reply that are held back for the checks of texts.
     """
 
     roundsman_guard = True
@@ -60,11 +62,14 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         bounded: Mapping[str, frozenset[str]] | None = None,
         coverage: Coverage | None = None,
         own_rules: Sequence[Placed] = (),
+        look_back: int = 0,
     ) -> None:
         BasePlugin.__init__(self, name="roundsman_guard")
         self.coverage = coverage or Coverage({}, effects, closed=False)
         self.opener = opener
         self.own_rules = tuple(p for p in own_rules if p.rule.name in ("allowlist", "clamp"))
+        self.screen = Screen(own_rules, look_back)
+        self._taints = any(p.rule.name == "taint" for p in own_rules)
         self._effects = effects
         self._scheduler = scheduler
         self._bounded = bounded or {}
@@ -75,6 +80,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self._watches: dict[str, CancelWatch] = {}
         self._remote: dict[tuple[str, str], list[ActionBegins]] = {}
         self._pending: dict[str, set[str]] = {}
+        self._heard: dict[str, Judgement] = {}
 
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:
         """Judge the agent's place in the chain, and see that its model judges."""
@@ -232,7 +238,10 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if opened is None or not opened.proposed:
             return None
         run = self._run(tool_context)
-        told = amended(tool, result, opened.verdict)
+        shown = self.screen.result(run, tool.name, opened.action.agent, result)
+        told = amended(tool, shown, opened.verdict)
+        if told is None and shown is not result:
+            told = shown
         said = self._settle(run, opened.action, result, status_of(result), told)
         waits = result is None and getattr(tool, "is_long_running", False)
         if said.kind is Kind.AMEND and said.event is None and not waits:
@@ -246,8 +255,10 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self._scheduler.left(tool_context)
         opened = OPEN.pop(key_of(tool_context), None)
         if opened is not None and opened.proposed:
-            text = f"{type(error).__name__}: {error}"[:500]
-            self._settle(self._run(tool_context), opened.action, {"error": text}, "error")
+            run, action = self._run(tool_context), opened.action
+            failure = {"error": f"{type(error).__name__}: {error}"[:500]}
+            shown = self.screen.result(run, action.tool, action.agent, failure)
+            self._settle(run, action, shown, "error")
 
     def _settle(
         self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None

@@ -16,6 +16,7 @@ from roundsman.guard.asking import Asks
 from roundsman.guard.evolve import evolve
 from roundsman.guard.states import LOOP_ENDS, LoopState, Reserved, Share, Stopped
 from roundsman.guard.stuck import Memory, remember
+from roundsman.guard.trust import Trust
 from roundsman.guard.work import Report, Work, follow
 
 __all__ = ["LOOP_ENDS", "Account", "LoopState", "Reserved", "Share", "Stopped", "apply"]
@@ -56,6 +57,7 @@ class Account:
     shares: Mapping[str, Share] = field(default_factory=dict)
     stuck: Memory = field(default_factory=Memory)
     work: Work = field(default_factory=Work)
+    trust: Trust = field(default_factory=Trust)
     stopped: Stopped | None = None
     loop_ended: Stopped | None = None
     ended: bool = False
@@ -109,7 +111,7 @@ def _without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _run_begins(a: Account, e: ev.RunBegins) -> Account:
-    return evolve(a, run_id=e.run_id, policy=e.policy)
+    return evolve(a, run_id=e.run_id, policy=e.policy, trust=a.trust.heard(e.question))
 
 
 def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
@@ -203,11 +205,13 @@ def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
 
 def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
     calling = a.calling - {e.id} if e.id in a.calling else a.calling
+    trust = a.trust if e.status in ("blocked", "unknown") else a.trust.got(e.tool)
     return evolve(
         a,
         open_actions=_without(a.open_actions, e.id),
         calling=calling,
         asks=asking.ended(a.asks, e.id),
+        trust=trust,
     )
 
 
@@ -248,6 +252,13 @@ def _ruled(a: Account, e: ev.Ruled) -> Account:
     return a
 
 
+def _user_turn(a: Account, e: ev.UserTurn) -> Account:
+    trust = a.trust.heard(e.text)
+    for source in e.sources:
+        trust = trust.got(source)
+    return evolve(a, trust=trust)
+
+
 def _asked(a: Account, e: ev.Asked) -> Account:
     return evolve(a, asks=asking.asked(a.asks, e))
 
@@ -278,7 +289,7 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.PlanMade.kind: _nothing,
     ev.PlanMarked.kind: _nothing,
     ev.PlanRevised.kind: _plan_revised,
-    ev.UserTurn.kind: _nothing,
+    ev.UserTurn.kind: _user_turn,
     ev.Asked.kind: _asked,
     ev.Answered.kind: _answered,
     ev.Ruled.kind: _ruled,

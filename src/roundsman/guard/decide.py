@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from roundsman.guard import events as ev
 from roundsman.guard.account import Account
@@ -15,9 +15,12 @@ class Rule(Protocol):
     """One rule: a small class in one file. It looks at the event kinds in `watches` and answers
     None when it has nothing to say. It must not change or read anything but its arguments."""
 
-    name: ClassVar[str]
-    layer: ClassVar[str]
-    watches: ClassVar[frozenset[str]]
+    @property
+    def name(self) -> str: ...
+    @property
+    def layer(self) -> str: ...
+    @property
+    def watches(self) -> frozenset[str]: ...
 
     def judge(self, account: Account, event: ev.Event) -> Verdict | None: ...
 

@@ -221,9 +221,12 @@ class AgentEnters(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class UserTurn(Event):
-    """A person spoke in a run under way (a live session, an answer to a question)."""
+    """A person spoke: in a run under way (a live session, an answer to a question), or earlier in
+    the session. `sources` are tools whose results the session already holds."""
 
     kind: ClassVar[str] = "user_turn"
+    text: str = ""
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +283,7 @@ def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:
     cls = KINDS[kind]
     tuples = {
         "chain", "failures", "changes", "prices", "behind", "unknown", "steps", "undone", "criteria",
-        "limits",
+        "limits", "sources",
     }  # fmt: skip
     known = {
         k: tuple(v) if k in tuples and isinstance(v, list) else v

@@ -11,15 +11,15 @@ import unicodedata
 from functools import lru_cache
 
 _DROPPED = re.compile(r"[\s_\-./:]+")
-_ALIKE = str.maketrans(
+LOOK_ALIKES = str.maketrans(
     {
-        **dict.fromkeys("1i|", "l"),
-        "0": "o",
-        **dict(zip("авсԁеɡһніјкӏмпоԛрѕтԝхуь", "abcdeghhljklmnoqpstwxyb", strict=True)),
-        **dict(zip("αβԑεηικνορτυχγωζ", "abeenlkvoptuxywz", strict=True)),
+        **dict(zip("авсԁеɡһніјкӏмпоԛрѕтԝхуь", "abcdeghhijklmnoqpstwxyb", strict=True)),
+        **dict(zip("αβԑεηικνορτυχγωζ", "abeenikvoptuxywz", strict=True)),
     }
 )
-"""Latin letters that look alike, then Cyrillic and Greek ones, each by the letter it looks like."""
+"""Cyrillic and Greek letters, each by the Latin letter it looks like."""
+_ALIKE = LOOK_ALIKES | str.maketrans({**dict.fromkeys("1i|іι", "l"), "0": "o"})
+"""The same, and Latin letters that look like each other."""
 
 
 def plain(name: str) -> bool:

@@ -16,6 +16,7 @@ from pydantic import (
 
 from roundsman.policy.agents import Agents
 from roundsman.policy.arguments import ArgRule
+from roundsman.policy.conversation import Conversation
 from roundsman.policy.fields import Count, Limit, Money, Part, Points, Rate, Seconds, Text
 from roundsman.policy.resources import pieces
 
@@ -205,6 +206,7 @@ class Sections(Part):
     plan: Plan = Plan()
     finish: Finish = Finish()
     schedule: Schedule = Schedule()
+    conversation: Conversation = Conversation()
     prices: dict[Text, Price] = {}
     rules: dict[Annotated[str, AfterValidator(_rule_name)], RuleMode] = {}
     exceptions: list[AuditException] = []

@@ -32,7 +32,8 @@ class TrafficSurge(Drill):
     def check(self, recording: Recording) -> list[Check]:
         names = recording.names
         return [
-            recording.rises(names.gateway, "http_requests_rate", 50, factor=4),
+            # a busy machine answers fewer of them than are sent
+            recording.rises(names.gateway, "http_requests_rate", 30, factor=2.5),
             recording.rises(names.checkout, "db_pool_requests_waiting", 5),
             recording.appears(names.gateway, f"call of {names.checkout} failed", 10),
             recording.errors(0.1),

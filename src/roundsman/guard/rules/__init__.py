@@ -93,11 +93,26 @@ def rules_for(policy: Policy) -> tuple[Placed, ...]:
     rules.append(ReportDue(policy.finish.report_after_steps))
     modes: Mapping[str, str] = policy.rules
     asks = run.on_limit == "ask"
-    placed = (
+    placed = [
         Placed(rule, modes.get(rule.name, "enforce"), asks and rule.name in ASKED_AT)
         for rule in rules
-    )
+    ]
+    placed += _conversation_rules(policy)
     return tuple(p for p in placed if p.mode != "off")
+
+
+def _conversation_rules(policy: Policy) -> list[Placed]:
+    """Nothing for a policy without a word about texts: their checks take time to load."""
+    talk, rules = policy.conversation, list[Placed]()
+    if talk.taint.mode != "off":
+        from roundsman.guard.rules.taint import taint_rule
+
+        rules.append(Placed(taint_rule(policy), talk.taint.mode))
+    if talk.checks:
+        from roundsman.guard.rules.conversation import text_rules
+
+        rules += text_rules(talk)
+    return rules
 
 
 def _tool_rules(policy: Policy) -> list[Rule]:

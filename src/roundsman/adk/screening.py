@@ -1,0 +1,223 @@
+"""The checks of a policy, put on texts where they pass: what a person says, what models answer, what
+tools give back. What they say of a text is on record; the text is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+from roundsman.adk.results import noted
+from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, decide
+from roundsman.guard.checks.base import Hit
+from roundsman.guard.checks.stream import Held
+from roundsman.guard.events import Ruled
+from roundsman.guard.prints import as_json
+from roundsman.guard.rules.conversation import TextRule
+from roundsman.guard.said import Said
+from roundsman.ledger import LiveRun
+from roundsman.policy.conversation import SAFE_REPLY
+
+
+class Screen:
+    """The checks of one policy.
+
+    Args:
+        rules: all rules of the policy; those on texts are kept.
+        look_back: characters of a streamed reply that are held back.
+    """
+
+    def __init__(self, rules: Sequence[Placed], look_back: int) -> None:
+        self._rules = tuple(p for p in rules if Said.kind in p.rule.watches)
+        self.look_back = look_back
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def judge(self, run: LiveRun | None, said: Said) -> Judgement:
+        """What the checks say of a text, on record when there is a run."""
+        judged = decide(self._rules, run.account if run else Account(), said)
+        if run is not None:
+            run.note(judged, said)
+        return judged
+
+    def clean(self, text: str, tool: str) -> str:
+        """A text the journal keeps (the error of a tool), without what is redacted from results."""
+        return text_of(
+            decide(self._rules, Account(), Said(where="result", text=text, tool=tool)), text
+        )
+
+    def message(self, content: types.Content) -> tuple[types.Content, Judgement] | None:
+        """A person's message as it may go on, and what was said of it; None: nothing against it.
+
+        A blocked text is gone from the message: what is kept of it would be the model's history.
+        """
+        parts = content.parts or []
+        text = "\n".join(p.text for p in parts if p.text)
+        if not text:
+            return None
+        judged = self.judge(None, Said(where="input", text=text))
+        if not judged.said:
+            return None
+        if judged.verdict.kind > Kind.AMEND:
+            kept = [types.Part(text="[this message was blocked]")]
+            return types.Content(role=content.role, parts=kept), judged
+        changed = text_of(judged, text)
+        if changed == text:
+            return content, judged
+        rest = [p for p in parts if not p.text]
+        return types.Content(role=content.role, parts=[types.Part(text=changed), *rest]), judged
+
+    def result(self, run: LiveRun, tool: str, agent: str, result: Any) -> Any:
+        """A tool's result as the model and the journal may have it."""
+        if not self._rules or result is None:
+            return result
+        text = as_json(result)
+        judged = self.judge(run, Said(where="result", text=text, tool=tool, agent=agent))
+        if judged.verdict.kind > Kind.AMEND:
+            why = judged.verdict.reason
+            return {"status": "withheld", "tool": tool, "reason": f"not shown: {why}"}
+        changed = text_of(judged, text)
+        if changed != text:
+            result = _parsed(changed)
+        for verdict, applied in judged.said:
+            if applied and verdict.kind is Kind.AMEND and verdict.event is None:
+                result = noted(result, verdict.reason)
+        return result
+
+    def reply(self, run: LiveRun, agent: str, hidden: str, response: LlmResponse) -> LlmResponse:
+        """A whole reply as it may leave: parts without what was redacted, or a safe reply."""
+        texts = [p for p in (response.content.parts if response.content else None) or [] if p.text]
+        if not self._rules or not texts or response.content is None:
+            return response
+        whole = "\n".join(p.text or "" for p in texts)
+        said = Said(where="reply", text=whole, agent=agent, hidden=(hidden,) if hidden else ())
+        judged = self.judge(run, said)
+        if judged.verdict.kind > Kind.AMEND:
+            return blocked(judged, response)
+        if text_of(judged, whole) == whole:
+            return response
+        parts = [self._redacted(p, said) if p.text else p for p in response.content.parts or []]
+        content = types.Content(role=response.content.role, parts=parts)
+        return response.model_copy(update={"content": content})
+
+    def _redacted(self, part: types.Part, said: Said) -> types.Part:
+        alone = replace(said, text=part.text or "")
+        changed = text_of(decide(self._rules, Account(), alone), alone.text)
+        return part if changed == part.text else part.model_copy(update={"text": changed})
+
+    def hits(self, said: Said) -> list[Hit]:
+        """What is to be taken out of a piece of a reply.
+
+        Raises:
+            Blocked: the reply must not go on.
+        """
+        found: list[Hit] = []
+        for placed in self._rules:
+            if placed.mode != "enforce" or not isinstance(placed.rule, TextRule):
+                continue
+            here = placed.rule.found(said)
+            if here and placed.rule.action != "redact":
+                raise Blocked
+            found += here
+        return found
+
+
+class Blocked(Exception):
+    """A reply that must not go on."""
+
+
+class Reply:
+    """One reply of a model on its way out, whole or in pieces."""
+
+    def __init__(self, screen: Screen, run: LiveRun, agent: str, hidden: str) -> None:
+        self._screen, self._run, self._agent, self._hidden = screen, run, agent, hidden
+        self._held: dict[bool, Held] = {}
+        self._text = ""
+
+    def piece(self, response: LlmResponse) -> LlmResponse | None:
+        """A piece of a stream as far as it may leave; None: the reply ends here, see `instead`."""
+        parts = response.content.parts if response.content else None
+        self._text += "".join(p.text for p in parts or [] if p.text)
+        try:
+            return self._released(response)
+        except Exception:  # a check that raises blocks
+            return None
+
+    def tail(self) -> LlmResponse | None:
+        """What was held back, the reply being whole; None when that is nothing."""
+        parts = []
+        try:
+            for thought, held in self._held.items():
+                if text := held.end():
+                    parts.append(types.Part(text=text, thought=thought or None))
+        except Exception:  # the whole reply is judged next, and says why
+            return None
+        content = types.Content(role="model", parts=parts)
+        return LlmResponse(content=content, partial=True) if parts else None
+
+    def whole(self, response: LlmResponse) -> LlmResponse:
+        """A whole reply as it may leave."""
+        return self._screen.reply(self._run, self._agent, self._hidden, response)
+
+    def instead(self, response: LlmResponse) -> LlmResponse:
+        """What stands in place of a reply that `piece` ended; on record."""
+        judged = self._screen.judge(self._run, self._said(self._text, whole=False))
+        if judged.verdict.kind <= Kind.AMEND:  # a check raised on a piece, and not on the whole
+            why = "a check of the reply failed while it came"
+            ruled = Ruled(
+                verdict="refuse", rule="conversation", layer="conversation", reason=why,
+                subject="said", agent=self._agent,
+            )  # fmt: skip
+            self._run.write(ruled)
+            judged = Judgement(Verdict(Kind.REFUSE))
+        return blocked(judged, response)
+
+    def _said(self, text: str, whole: bool) -> Said:
+        hidden = (self._hidden,) if self._hidden else ()
+        return Said(where="reply", text=text, agent=self._agent, hidden=hidden, whole=whole)
+
+    def _released(self, response: LlmResponse) -> LlmResponse:
+        if response.content is None:
+            return response
+        parts = [self._cut(p) if p.text else p for p in response.content.parts or []]
+        content = types.Content(role=response.content.role, parts=parts)
+        return response.model_copy(update={"content": content})
+
+    def _cut(self, part: types.Part) -> types.Part:
+        held = self._of(bool(part.thought))
+        return part.model_copy(update={"text": held.add(part.text or "")})
+
+    def _of(self, thought: bool) -> Held:
+        if thought not in self._held:
+            look = lambda text: self._screen.hits(self._said(text, whole=False))  # noqa: E731
+            self._held[thought] = Held(look, self._screen.look_back)
+        return self._held[thought]
+
+
+def text_of(judged: Judgement, text: str) -> str:
+    """The text after all amendments."""
+    event = judged.verdict.event
+    return event.text if isinstance(event, Said) else text
+
+
+def blocked(judged: Judgement, response: LlmResponse) -> LlmResponse:
+    """The safe reply in place of a blocked one: no call of it runs, nothing of it stays."""
+    event = judged.verdict.event
+    text = event.text if isinstance(event, Said) else SAFE_REPLY
+    content = types.Content(role="model", parts=[types.Part(text=text)])
+    return response.model_copy(update={"content": content, "partial": False})
+
+
+def _parsed(text: str) -> Any:
+    """The result of a redacted JSON text. A hit that ran over the edge of a string leaves no JSON: the
+    text itself then stands for the result."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"result": text}

@@ -1,0 +1,198 @@
+"""A text as a check reads it: what an eye would see, what it hides, what it is an encoding of.
+
+Attackers write forbidden words with look-alike letters, invisible characters or as base64. So checks
+search several views of one text; each view knows which stretch of the original a place in it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from urllib.parse import unquote
+
+from roundsman.guard.names import LOOK_ALIKES
+
+_TAGS = range(0xE0000, 0xE0080)
+"""Unicode's tag characters: invisible copies of ASCII."""
+_BASE64 = re.compile(r"(?<![\w+-])(?:[A-Za-z0-9+/_-]{4}){5,}[A-Za-z0-9+/_-]{0,3}={0,2}(?![\w+/])")
+_HEX = re.compile(r"(?<!\w)(?:0x)?(?:[0-9a-fA-F]{2}[ :]?){16,}(?!\w)")
+_PERCENT = re.compile(r"(?:[\w.~-]*%[0-9a-fA-F]{2}){4,}[\w.~%-]*")
+_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|&#x?[0-9a-fA-F]{2,6};){4,}")
+_ONE_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})|&#x([0-9a-fA-F]+);|&#(\d+);")
+_HEX_BEGINS = re.compile(r"\b(?:0x)?[0-9a-fA-F]{2}(?:[ :]?[0-9a-fA-F]{2}){4}")
+_SHORTEST = 20
+"""Characters of a word that may be base64 of something worth reading."""
+_MOST_DECODED = 200
+"""Encoded stretches of one text that are looked into."""
+_READABLE = 0.85
+
+
+class _Seen(dict[int, str]):
+    """Character -> what an eye takes it for; filled as characters come up."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if code in _TAGS:
+            seen = chr(code - 0xE0000).casefold() if code >= 0xE0020 else ""
+        elif unicodedata.category(char) in ("Cf", "Mn", "Me"):
+            seen = ""
+        elif unicodedata.category(char) in ("Zs", "Zl", "Zp"):
+            seen = "\n" if code in (0x2028, 0x2029) else " "
+        else:
+            seen = unicodedata.normalize("NFKC", char).casefold()
+        self[code] = seen
+        return seen
+
+
+class _Folded(_Seen):
+    """The same, with look-alike letters of other alphabets as the Latin ones they look like."""
+
+    def __missing__(self, code: int) -> str:
+        parts = unicodedata.normalize("NFKD", super().__missing__(code))
+        bare = (c for c in parts if unicodedata.category(c) not in ("Mn", "Me"))
+        seen = self[code] = "".join(LOOK_ALIKES.get(ord(c), c) for c in bare)
+        return seen
+
+
+_SEEN, _FOLDED = _Seen(), _Folded()
+
+
+@dataclass(frozen=True)
+class View:
+    """One reading of a text: `how` is empty for the text as an eye sees it."""
+
+    text: str
+    how: str = ""
+    made_of: str | None = field(default=None, repr=False)
+    whole: tuple[int, int] | None = None
+    """The stretch of the original that holds it in another form; `made_of` is None then."""
+    _table: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """The stretch of the original that this stretch of the view was made from."""
+        if self.whole is not None:
+            return self.whole
+        if self.made_of is None:
+            return start, end
+        first = bisect_right(self._starts, start) - 1
+        last = bisect_right(self._starts, max(start, end - 1)) - 1
+        return max(0, first), last + 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        # a character without a reading starts where the next does: the last of equals is the one seen
+        sizes = (len(self._table[ord(c)]) for c in self.made_of or "")
+        return list(accumulate(sizes, initial=0))[:-1]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text and its views, made when a check first asks for them."""
+
+    raw: str
+
+    @cached_property
+    def hidden(self) -> list[int]:
+        """Places of invisible characters that belong in no ordinary text."""
+        if self.raw.isascii():
+            return []
+        return [
+            i
+            for i, c in enumerate(self.raw)
+            if ord(c) in _TAGS or (unicodedata.category(c) == "Cf" and c not in "\u00ad\ufeff")
+        ]
+
+    @cached_property
+    def seen(self) -> View:
+        """What an eye sees: invisible characters gone, one form of each letter, no case."""
+        return _translated(self.raw, _SEEN, "")
+
+    @cached_property
+    def folded(self) -> View | None:
+        """With look-alike letters as the Latin ones; None when that changes nothing."""
+        if self.raw.isascii():
+            return None
+        view = _translated(self.raw, _FOLDED, "look-alike letters")
+        return None if view.text == self.seen.text else view
+
+    @cached_property
+    def decoded(self) -> list[View]:
+        """Readable texts that stretches of this one encode, two levels deep."""
+        return list(_decoded(self.raw, 2))
+
+    def views(self) -> Iterator[View]:
+        """All views, the plain one first."""
+        yield self.seen
+        if self.folded is not None:
+            yield self.folded
+        yield from self.decoded
+
+
+def _translated(raw: str, table: dict[int, str], how: str) -> View:
+    if raw.isascii():
+        return View(raw.lower(), how)
+    return View(raw.translate(table), how, raw, None, table)
+
+
+def _decoded(raw: str, depth: int) -> Iterator[View]:
+    budget = _MOST_DECODED
+    for pattern, how, decode in _encodings(raw):
+        for match in pattern.finditer(raw):
+            if (budget := budget - 1) < 0:
+                return
+            text = decode(match[0])
+            if not text or text == match[0] or not _readable(text):
+                continue
+            yield View(_translated(text, _FOLDED, how).text, how, whole=match.span())
+            if depth > 1:
+                for inner in _decoded(text, depth - 1):
+                    yield View(inner.text, f"{how}, {inner.how}", whole=match.span())
+
+
+def _encodings(raw: str) -> Iterator[tuple[re.Pattern[str], str, Callable[[str], str]]]:
+    """Those worth trying: most texts hold none of their marks."""
+    if any(len(word) >= _SHORTEST for word in raw.split()):
+        yield _BASE64, "base64", _from_base64
+    if _HEX_BEGINS.search(raw):
+        yield _HEX, "hex", _from_hex
+    if "%" in raw:
+        yield _PERCENT, "url encoding", unquote
+    if "\\" in raw or "&#" in raw:
+        yield _ESCAPED, "escapes", _from_escapes
+
+
+def _readable(text: str) -> bool:
+    good = sum(c.isprintable() or c in "\n\t\r" for c in text)
+    letters = sum(c.isalpha() or c.isspace() for c in text)
+    return good >= _READABLE * len(text) and letters >= 0.6 * len(text)
+
+
+def _from_base64(text: str) -> str:
+    plain = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4)).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _from_hex(text: str) -> str:
+    digits = re.sub(r"[^0-9a-fA-F]", "", text.removeprefix("0x"))
+    try:
+        return bytes.fromhex(digits).decode("utf-8")
+    except ValueError:
+        return ""
+
+
+def _from_escapes(text: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        code = int(match[4]) if match[4] else int(match[1] or match[2] or match[3], 16)
+        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+
+    return _ONE_ESCAPE.sub(one, text)

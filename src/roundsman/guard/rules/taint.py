@@ -1,0 +1,118 @@
+"""Text from outside decides nothing: once it is in the context, a write needs a person's word, unless
+every argument comes from what the user said, the policy, or is a plain constant.
+
+Detecting an instruction in a text cannot be relied on; where an argument comes from can. After the
+separation of trusted and untrusted data in "Defeating Prompt Injections by Design" (Debenedetti et
+al., 2025), reduced to the one question that can be answered without following the model's thoughts:
+do the values occur in what a trusted person wrote?
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from roundsman.guard.account import Account
+from roundsman.guard.checks.text import Text
+from roundsman.guard.events import ActionBegins, Event
+from roundsman.guard.prints import canonical
+from roundsman.guard.verdicts import Kind, Verdict
+
+if TYPE_CHECKING:
+    from roundsman.policy import Policy
+
+
+@dataclass(frozen=True)
+class Taint:
+    """Judges declared writes after untrusted text came in.
+
+    Args:
+        declared: tools whose effect the policy declares; others are no business of this rule.
+        constants: argument values of a tool that are harmless whoever chose them (canonical JSON).
+        trusted: tools whose results are as good as the user's own words.
+        ask: whether a person is asked; otherwise it is refused.
+    """
+
+    declared: Collection[str]
+    constants: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
+    ask: bool = True
+    trusted: Collection[str] = ()
+    name: ClassVar[str] = "taint"
+    layer: ClassVar[str] = "conversation"
+    watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
+
+    def judge(self, account: Account, event: Event) -> Verdict | None:
+        assert isinstance(event, ActionBegins)
+        if event.effect not in ("write", "destructive") or event.tool not in self.declared:
+            return None
+        outside = next((s for s in account.trust.sources if s not in self.trusted), None)
+        if outside is None:
+            return None
+        strange = list(self._untrusted(account.trust.words, event))
+        if not strange:
+            return None
+        names = ", ".join(strange)
+        why = (
+            f"{event.tool}: {names} may come from a text that nobody vouches for (results of {outside}); "
+            "only what the user said or the policy names is taken without asking"
+        )
+        kind = Kind.ASK if self.ask else Kind.REFUSE
+        return Verdict(kind, self.name, self.layer, why, numbers={"args": strange})
+
+    def _untrusted(self, words: str, event: ActionBegins) -> Iterator[str]:
+        harmless = self.constants.get(event.tool, {})
+        for arg, value in event.args.items():
+            known = set(harmless.get(arg, ()))
+            if not all(canonical(v) in known or _said(v, words) for v in _leaves(value)):
+                yield str(arg)
+
+
+_RUNS_ON_BEFORE = re.compile(r"[^\W_][^\W_]$|\d[.,]\d$")
+_RUNS_ON_AFTER = re.compile(r"[^\W_][^\W_]|\d[.,]\d")
+"""Whether a value goes on beyond its edge: 5 is not said in 500, nor in 5.99."""
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner)
+    elif value is not None:
+        yield value
+
+
+def _said(value: Any, words: str) -> bool:
+    """Whether the user wrote this value, as whole words."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = " ".join(Text(str(value)).seen.text.split())
+    if isinstance(value, bool) or not text:
+        return not text  # a flag is a decision, and nobody can quote it
+    at = words.find(text)
+    while at >= 0:
+        end = at + len(text)
+        if not _RUNS_ON_BEFORE.search(words[max(0, at - 2) : at + 1]) and not _RUNS_ON_AFTER.match(
+            words[end - 1 : end + 2]
+        ):
+            return True
+        at = words.find(text, at + 1)
+    return False
+
+
+def taint_rule(policy: Policy) -> Taint:
+    """The rule as a policy describes it."""
+    from roundsman.guard.rules import FRAMEWORK_TOOLS
+
+    taint = policy.conversation.taint
+    constants = {
+        tool: {arg: frozenset(map(canonical, values)) for arg, values in args.items()}
+        for tool, args in taint.constants.items()
+    }
+    declared = frozenset(n for n, t in policy.tools.allow.items() if "effect" in t.model_fields_set)
+    trusted = FRAMEWORK_TOOLS | set(taint.trusted_tools)
+    return Taint(declared, constants, taint.on_untrusted == "ask", trusted)

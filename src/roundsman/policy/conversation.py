@@ -1,0 +1,104 @@
+"""What a policy says about the texts of a conversation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from roundsman.policy.fields import Limit, Part, Text
+from roundsman.policy.patterns import fault
+
+Place = Literal["input", "reply", "result"]
+Action = Literal["block", "redact", "mark", "withhold"]
+BUILT_IN = ("injection", "secrets", "personal", "instructions")
+"""Checks that need no list: their name says what they look for."""
+SAFE_REPLY = "I cannot help with that."
+_PLACES: dict[str, tuple[list[Place], Action]] = {
+    "injection": (["input", "result"], "mark"),
+    "secrets": (["reply", "result"], "redact"),
+    "personal": (["reply", "result"], "redact"),
+    "instructions": (["reply"], "block"),
+}
+"""Where the built-in checks run, and what they do, unless the policy says otherwise."""
+
+
+def _pattern(pattern: str) -> str:
+    if why := fault(pattern):
+        raise ValueError(why)
+    return pattern
+
+
+def _named(name: str) -> str:
+    module, colon, function = name.partition(":")
+    if not colon or not all(p.isidentifier() for p in [*module.split("."), function]):
+        raise ValueError("expected package.module:name of a check")
+    return name
+
+
+class TextCheck(Part):
+    """One check: what it looks for (a built-in name needs no more), where, and what then happens.
+
+    `phrases` and `patterns` are what must not be said, `only` the topics of which one must come up.
+    `reply` takes the place of a blocked text; `tools` limits it to some tools' results.
+    """
+
+    mode: Literal["off", "shadow", "enforce"] = "enforce"
+    on: list[Place] = []
+    action: Action | None = None
+    reply: Text = SAFE_REPLY
+    tools: list[Text] = []
+    phrases: list[Text] = []
+    patterns: list[Annotated[Text, AfterValidator(_pattern)]] = []
+    only: list[Text] = []
+    max_chars: Limit | None = None
+    alphabets: list[Text] = []
+    python: Annotated[Text, AfterValidator(_named)] | None = None
+
+
+class TaintRule(Part):
+    """Whether writes need a person once text from outside is in the context. `trusted_tools` give
+    results nobody else can write to; `constants` are harmless values: {tool: {argument: [values]}}."""
+
+    mode: Literal["off", "shadow", "enforce"] = "off"
+    on_untrusted: Literal["ask", "refuse"] = "ask"
+    trusted_tools: list[Text] = []
+    constants: dict[Text, dict[Text, list[Any]]] = {}
+
+
+class Conversation(Part):
+    """Checks of what people say, models answer and tools give back."""
+
+    checks: dict[Text, TextCheck] = {}
+    taint: TaintRule = TaintRule()
+    record_text: bool = False
+    look_back: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 256
+
+    @model_validator(mode="after")
+    def _complete(self) -> Conversation:
+        for name, check in self.checks.items():
+            kinds = [
+                k
+                for k in ("phrases", "patterns", "only", "max_chars", "alphabets", "python")
+                if getattr(check, k)
+            ]
+            if name in BUILT_IN:
+                if kinds:
+                    raise ValueError(f"checks.{name} is built in and takes no {kinds[0]}")
+                continue
+            if not kinds:
+                raise ValueError(
+                    f"checks.{name} looks for nothing: give phrases, patterns, only, max_chars, "
+                    f"alphabets or python, or a built-in name: {', '.join(BUILT_IN)}"
+                )
+            if len(kinds) > 1 and set(kinds) != {"phrases", "patterns"}:
+                raise ValueError(f"checks.{name} has {' and '.join(kinds)}; make two checks of it")
+            if not check.on:
+                raise ValueError(f"checks.{name} runs nowhere: give on: [input, reply, result]")
+        return self
+
+
+def places_of(name: str, check: TextCheck) -> tuple[list[Place], Action]:
+    """Where a check runs, and what it does."""
+    places, action = _PLACES.get(name, ([], "block"))
+    return check.on or places, check.action or action
