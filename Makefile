@@ -15,7 +15,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 demo: setup
 ifdef LIVE
-	$(BIN)/roundsman drill run $(DRILL) --out $(OUT)/drill
+	$(BIN)/roundsman drill run $(DRILL) --force --out $(OUT)/drill
 	$(BIN)/roundsman investigate $(OUT)/drill/incident --out $(OUT)
 else
 	$(BIN)/roundsman investigate $(INCIDENT) --out $(OUT)

@@ -133,3 +133,20 @@ def test_a_reader_who_leaves_ends_the_command_quietly_with_its_files_written(tmp
     if not both:
         assert b"Traceback" not in done.stderr
         assert b"BrokenPipe" not in done.stderr
+
+
+def test_a_time_no_calendar_has_is_bad_input(run, tmp_path):
+    shutil.copytree(OUTAGE, tmp_path / "copy")
+    for start in ("2026-02-31", "2026-11-30T25:00:00Z"):
+        (tmp_path / "copy" / "incident.yaml").write_text(
+            f"window: {{start: {start}, end: 2026-03-01}}\n"
+        )
+        done = run("investigate", tmp_path / "copy")
+        assert done.returncode == 2
+        assert "incident.yaml" in done.stderr
+
+
+def test_an_empty_folder_name_is_no_folder(run):
+    done = run("investigate", OUTAGE, "--out", "")
+    assert done.returncode == 2
+    assert "is empty" in done.stderr

@@ -213,6 +213,17 @@ def test_a_folder_is_only_replaced_when_a_drill_made_it(tmp_path: Path) -> None:
         assert not (tmp_path / "incident").exists()
 
 
+def test_a_recording_is_only_replaced_when_that_was_asked_for(tmp_path: Path) -> None:
+    with claimed(tmp_path):
+        (tmp_path / "incident").mkdir()
+    (tmp_path / "drill.json").write_text('{"finished": true}')
+    with pytest.raises(UsageError, match=r"holds a recording.*--force"), claimed(tmp_path):
+        pass
+    assert (tmp_path / "incident").exists()
+    with claimed(tmp_path, force=True):
+        assert not (tmp_path / "incident").exists()
+
+
 def test_two_drills_do_not_write_to_one_folder(tmp_path: Path) -> None:
     with (
         claimed(tmp_path),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from roundsman.cli.params import Folder
 
 if TYPE_CHECKING:
     from roundsman.drill.lab import Lab
@@ -65,7 +68,7 @@ def list_(as_json: bool) -> None:
 
 @drill.command("run")
 @click.argument("name")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR",
+@click.option("--out", type=Folder(), required=True, metavar="DIR",
               help="Gets incident/ (to investigate), truth.json and drill.json.")  # fmt: skip
 @click.option("--baseline", type=_Seconds(), default="40s", show_default=True,
               help="How long all is well first.")  # fmt: skip
@@ -79,6 +82,7 @@ def list_(as_json: bool) -> None:
 @click.option("--name", "names", multiple=True, metavar="ROLE=NAME",
               help="Call gateway, checkout, database, host or supervisor by another name.")  # fmt: skip
 @click.option("--hold", is_flag=True, help="Keep all up after recording, until Ctrl-C.")
+@click.option("--force", is_flag=True, help="Record over the recording that DIR holds.")
 @click.option("--json", "as_json", is_flag=True, help="What was measured, as JSON.")
 def run(
     name: str,
@@ -90,6 +94,7 @@ def run(
     heal: bool,
     names: tuple[str, ...],
     hold: bool,
+    force: bool,
     as_json: bool,
 ) -> int:
     """Run drill NAME and record it. Exit 4 when its mechanism does not show in the recording."""
@@ -113,6 +118,7 @@ def run(
         outage=outage,
         decoys=decoys,
         heal=heal,
+        force=force,
         say=say,
         hold=_hold if hold else None,
     )
@@ -152,5 +158,5 @@ def _show(result: dict[str, Any]) -> None:
     )
     if result["healed_seconds"] is not None:
         click.echo(f"healed {seconds(result['healed_seconds'])} after the fault was removed")
-    click.echo(f"investigate it: roundsman investigate {result['incident']}")
+    click.echo(f"investigate it: roundsman investigate {shlex.quote(str(result['incident']))}")
     click.echo(f"then compare:   {result['truth']}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from roundsman.cli.params import Folder
+
 if TYPE_CHECKING:
     from roundsman.policy import Policy
     from roundsman.report import Progress
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=Folder(),
     help="Also write report.json, report.md and report.html into DIR.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")

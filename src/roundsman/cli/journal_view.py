@@ -70,4 +70,10 @@ def interim_report(info: RunInfo, records: list[Record]) -> dict[str, Any]:
     for one in records:
         if one.kind == "run_ends":
             report["stop"] = one.body
+    setup = records[0].body.get("setup") if records else None
+    if not isinstance(setup, dict) or setup.get("what") != "investigate":
+        # a run of somebody's app was never about a cause
+        report["cause"]["instead"] = f"Run {info.status}"
+        if detail := str(report.get("stop", {}).get("detail") or ""):
+            report["cause"]["because"] = detail
     return report

@@ -103,6 +103,14 @@ def _changes(lab: Lab, folder: Path) -> None:
     _json(folder / "flags.json", [{**row, "at": iso(row["at"])} for row in lab.flags])
 
 
+def _is_finished(folder: Path) -> bool:
+    try:
+        said = json.loads((folder / "drill.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(said, dict) and bool(said.get("finished"))
+
+
 def _json(file: Path, content: Any) -> None:
     file.write_text(json.dumps(content, indent=2) + "\n")
 
@@ -113,11 +121,12 @@ def size(folder: Path) -> int:
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """A folder for one recording; what an earlier drill left in it goes.
+def claimed(folder: Path, force: bool = False) -> Iterator[None]:
+    """A folder for one recording; what a drill that was broken off left in it goes, with `force` also a
+    recording.
 
-    Raises UsageError when it cannot be written, holds something that no drill made, or another drill
-    writes to it now.
+    Raises UsageError when it cannot be written, holds a recording or something that no drill made, or
+    another drill writes to it now.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,6 +142,10 @@ def claimed(folder: Path) -> Iterator[None]:
             ) from None
         if (folder / "incident").exists() and not (folder / "drill.json").exists():
             raise UsageError(f"--out {folder}: its incident/ is no drill's; choose another folder")
+        if not force and _is_finished(folder):
+            raise UsageError(
+                f"--out {folder}: holds a recording; choose another folder, or give --force to record over it"
+            )
         if not os.access(folder, os.W_OK):
             raise UsageError(f"--out {folder}: cannot be written; choose another folder")
         # until the drill is over this only says whose folder it is

@@ -7,7 +7,7 @@ from typing import Any
 from roundsman.drill.names import Names
 
 #: longer than the window: what lasted a moment has left the window before somebody is called
-FOR = "12s"
+FOR_SECONDS = 12
 #: seconds that one answer in ten may take: a busy machine reaches half of it by itself
 SLOW = 0.75
 
@@ -31,14 +31,14 @@ def alert_rules(names: Names) -> list[dict[str, Any]]:
         {
             "alert": "HighErrorRate",
             "expr": f"{error_ratio(gateway)} > 0.05",
-            "for": FOR,
+            "for": f"{FOR_SECONDS}s",
             "labels": {"severity": "critical", "service": gateway},
             "annotations": {"summary": f"{gateway}: more than 5% of answers are errors"},
         },
         {
             "alert": "HighLatency",
             "expr": f"{latency(gateway, 0.9)} > {SLOW}",
-            "for": FOR,
+            "for": f"{FOR_SECONDS}s",
             "labels": {"severity": "warning", "service": gateway},
             "annotations": {"summary": f"{gateway}: one answer in ten takes over 750 ms"},
         },

@@ -16,13 +16,17 @@ from roundsman.drill.drill import Drill, Recording, as_rows
 from roundsman.drill.lab import Lab
 from roundsman.drill.record import claimed, record, size
 from roundsman.drill.releases import Release
-from roundsman.drill.rules import trouble
+from roundsman.drill.rules import FOR_SECONDS, trouble
 from roundsman.errors import DrillFailed, UsageError
 from roundsman.sources.times import iso
 
 #: decoys are deployed within so many seconds before the fault, the last one this long before it
 _NEAR, _LAST = 20.0, 4.0
 _SCHEMA = 1
+_TOO_BUSY = (
+    "an alert began before the fault was made: this machine is too busy for a drill; try again, or "
+    "fewer at once"
+)
 #: rates look back ten seconds: before that a recording would show them rise from nothing
 _WARM_UP = 10.0
 
@@ -35,19 +39,21 @@ def run_drill(
     outage: float = 60.0,
     decoys: int = 0,
     heal: bool = False,
+    force: bool = False,
     say: Callable[[str], None] = lambda text: None,
     hold: Callable[[Lab], None] | None = None,
 ) -> dict[str, Any]:
     """Run a drill and record it: `out/incident` to investigate, `out/truth.json` beside it.
 
     Returns what was measured, as `out/drill.json` holds it; `ok` says whether the drill's own check
-    found its mechanism in the data. `hold` is called at the end while everything is still up.
+    found its mechanism in the data. `force` records over an older recording, `hold` is called at the
+    end while everything is still up.
     Raises MissingDependency, DrillFailed, or UsageError when this machine cannot run the drill.
     """
     reason = drill.why_not()
     if reason:
         raise UsageError(f"drill {drill.name}: {reason}")
-    with claimed(out):
+    with claimed(out, force):
         return _recorded(drill, out, baseline, outage, decoys, heal, say, hold)
 
 
@@ -67,16 +73,15 @@ def _recorded(
         say(f"baseline of {baseline:.0f} s")
         _baseline(lab, baseline, decoys)
         if lab.alertmanager.firing() is not None:
-            raise DrillFailed(
-                "an alert came before the fault was made: this machine is too busy for a drill; "
-                "try again, or fewer at once"
-            )
+            raise DrillFailed(_TOO_BUSY)
         at = time.time()
         if drill.fault:
             at = drill.inject(lab) or at
         else:
             drill.instead(lab)
         measured = _outage(lab, at, outage)
+        if (measured["alert_seconds"] or FOR_SECONDS) < FOR_SECONDS:  # it was pending before
+            raise DrillFailed(_TOO_BUSY)
         end = time.time()
         say("recording")
         record(lab, out / "incident", begun, end)

@@ -164,6 +164,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise SourceError(f"{path.name}{line}: not YAML; see examples/incidents") from None
+    except ValueError as error:  # a time that YAML reads as one, and no calendar has
+        raise SourceError(f"{path.name}: {error}; times are as 2026-01-31T10:00:00Z") from None
     if content is None:
         return {}
     if not isinstance(content, dict):

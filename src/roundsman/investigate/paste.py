@@ -65,7 +65,10 @@ def logs_line(folder: Path, service: str, text: str) -> str:
     part = plain_piece(service).rpartition("/")[2]
     named = part and any(part.lower() in file.name.lower() for file in found.iterdir())
     files = f"{where}/*{shlex.quote(part)}*" if named else f"{where}/*{_of_top(folder, found)}"
-    return f"zgrep -hiF -- {shlex.quote(plain_piece(text))} {files}"
+    piece = plain_piece(text)
+    if not piece:  # a line that prints whole files helps nobody
+        return f"zcat -f -- {files} | head -n 20"
+    return f"zgrep -hiF -- {shlex.quote(piece)} {files}"
 
 
 def _of_top_logs(folder: Path) -> Path | None:

@@ -91,9 +91,15 @@ class Past:
 
 
 class Replay:
-    """The calls of an interrupted round, each given back once, by who asked and what."""
+    """The calls of an interrupted round, each given back once, by who asked and what.
 
-    def __init__(self, pasts: Iterable[Past]) -> None:
+    Args:
+        changed: a person has accepted that the setup is not what it was: an agent's recorded steps are
+            then given back in their order, whatever its request is now.
+    """
+
+    def __init__(self, pasts: Iterable[Past], changed: bool = False) -> None:
+        self._changed = changed
         self._steps: dict[tuple[str, str], deque[Past]] = {}
         self._actions: dict[tuple[str, str], deque[Past]] = {}
         for past in sorted(pasts, key=lambda p: not p.known):  # the known of equal calls first
@@ -106,6 +112,8 @@ class Replay:
         Raises:
             Divergence: the agent's recorded steps are of other requests.
         """
+        if self._changed and (agent, request) not in self._steps:
+            request = next((key[1] for key in self._steps if key[0] == agent), request)
         return self._take(self._steps, agent, request, "step")
 
     def action(self, agent: str, call: str, tool: str) -> Past | None:
@@ -122,6 +130,8 @@ class Replay:
         waiting = shelf.get((agent, what))
         if waiting:
             past = waiting.popleft()
+            if not waiting:
+                del shelf[agent, what]
             return past if past.known else None
         left = [p for key, ps in shelf.items() if key[0] == agent for p in ps if p.known]
         if left:
@@ -136,9 +146,9 @@ class Replay:
 class History:
     """A journal read for resuming: `finished` rounds of each loop by its path, the round each was
     in (`open_rounds`), `results` of every action as text, and the `replay` of what belongs to no
-    finished round."""
+    finished round. `changed`: see `Replay`."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[Record], changed: bool = False) -> None:
         self.finished: dict[str, list[RoundEnds]] = {}
         self.results: dict[str, str] = {}
         self.open_rounds: dict[str, int] = {}
@@ -166,7 +176,7 @@ class History:
             and p.begins.effect not in READS
             and not p.begins.nested
         ]
-        self.replay = Replay(pasts.values())
+        self.replay = Replay(pasts.values(), changed)
 
     def question(self, run_id: str) -> str:
         """What a person has to say before the run can go on."""

@@ -125,7 +125,7 @@ class LiveRun:
         """
         run = cls(store, rules, run_id, clock)
         records = run._take_up()
-        run.history = History(records)
+        run.history = History(records, changed=bool(resumes and resumes.accepted))
         if run.history.unknown:
             run._lease.release()
             raise WaitsForPerson(run.history.question(run_id))

@@ -109,7 +109,7 @@ def build(report: Mapping[str, Any]) -> View:
     started, finished = show_time(report.get("started")), show_time(report.get("finished"))
     return View(
         found=found,
-        headline=short_times(named, said) if found else NO_CAUSE,
+        headline=short_times(named, said) if found else clean(cause.get("instead")) or NO_CAUSE,
         story=short_times(story, said) if found else "",
         because=short_times(because, said),
         confidence=_confidence(cause.get("confidence")) if found else "",
