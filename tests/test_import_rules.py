@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "roundsman"
 ROOMS = [
     "policy", "guard", "ledger", "loop", "adk", "sources", "analysis", "investigate", "report",
-    "drill", "testing", "cli",
+    "worker", "drill", "testing", "cli",
 ]  # fmt: skip
 OPEN_TO_ALL = {"errors", "__version__"}
 ENGINE_ROOMS = {"adk", "investigate", "testing"}

@@ -108,6 +108,7 @@ def investigate(
     store: Store | None = None,
     watch: Watcher | None = None,
     policy_source: str = "default",
+    run_id: str | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """Investigate an incident folder.
 
@@ -118,6 +119,7 @@ def investigate(
         model: `analyst`, or a name ADK takes.
         watch: called with every record of the run, for progress.
         policy_source: preset or file the policy came from, for a later `resume`.
+        run_id: an id nobody has used, from `ledger.new_run_id`; by default a new one.
 
     Returns:
         The report, and whether it was broken off by Ctrl-C.
@@ -135,6 +137,7 @@ def investigate(
         question=case.incident.question,
         model=model,
         setup=case.setup,
+        run_id=run_id,
     )
     return carry_out(case, run, watch)
 

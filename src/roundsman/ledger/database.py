@@ -69,6 +69,10 @@ class Database(Protocol):
         """Note the version; part of the transaction that makes the tables."""
         ...
 
+    def alone(self) -> None:
+        """Nobody else passes this until the transaction ends."""
+        ...
+
     def begin_schema(self) -> None:
         """At the beginning of the transaction that makes the tables: keep others from it."""
         ...

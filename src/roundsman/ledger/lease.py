@@ -149,6 +149,14 @@ class Lease:
             _heart(self._db).abandoned.append((self._run, self.holder))
 
 
+def is_held(db: Database, name: str) -> bool:
+    """Whether a live process has the lease of this name."""
+    rows = db.query(
+        f"select pid, host, {db.clock} - beat, start from leases where run_id=?", (name,)
+    )
+    return bool(rows) and lease_state(*rows[0], shared=db.shared) == "live"
+
+
 class _Heart(threading.Thread):
     """Beats for the leases of one database; ends with the process."""
 

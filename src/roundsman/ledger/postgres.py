@@ -135,9 +135,13 @@ class PostgresDatabase:
         self.execute("delete from version")
         self.execute("insert into version values(?)", (version,))
 
+    def alone(self) -> None:
+        """See `Database`."""
+        self.query("select pg_advisory_xact_lock(?)", (_ALONE,))
+
     def begin_schema(self) -> None:
         """See `Database`; the schema may have been made by an administrator."""
-        self.query("select pg_advisory_xact_lock(?)", (_ALONE,))
+        self.alone()
         if self.query("select to_regnamespace('roundsman')") == [(None,)]:
             self.execute(f"create schema {_SCHEMA}")
         self.execute("create table if not exists version(version integer not null)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from roundsman.errors import LedgerError
 from roundsman.ledger.database import Database
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _TABLES = (
     """create table if not exists runs(
   run_id text primary key, started double precision not null, question text not null default '',
@@ -23,6 +23,9 @@ _TABLES = (
   start text not null, since double precision not null, beat double precision not null)""",
     """create table if not exists stops(
   run_id text primary key, at double precision not null, who text not null)""",
+    """create table if not exists spent(
+  run_id text primary key, day integer not null, tokens bigint not null)""",
+    """create table if not exists settings(name text primary key, value text not null)""",
 )
 _CHANGES: dict[int, tuple[str, ...]] = {  # by the version they lead away from
     1: (  # leases had no start of the process, runs no seal at the end

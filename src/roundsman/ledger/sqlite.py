@@ -104,6 +104,9 @@ class SqliteDatabase:
         """See `Database`."""
         self.execute(f"pragma user_version={version:d}")
 
+    def alone(self) -> None:
+        """Nothing: a transaction keeps every other writer waiting."""
+
     def begin_schema(self) -> None:
         """Nothing: a transaction keeps every other writer waiting."""
 

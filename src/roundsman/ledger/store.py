@@ -14,7 +14,7 @@ from typing import Any
 
 from roundsman.errors import JournalDamaged, LedgerError
 from roundsman.ledger.database import Database, RecordRow, Row
-from roundsman.ledger.lease import Lease, lease_state
+from roundsman.ledger.lease import Lease, is_held
 from roundsman.ledger.records import (
     FORGET,
     Record,
@@ -187,11 +187,7 @@ class Store:
         """A run that says it is running and whose process is gone is interrupted."""
         if status != "running":
             return status
-        leases = self.db.query(
-            f"select pid, host, {self.db.clock} - beat, start from leases where run_id=?", (run_id,)
-        )
-        live = leases and lease_state(*leases[0], shared=self.db.shared) == "live"
-        return "running" if live else "interrupted"
+        return "running" if is_held(self.db, run_id) else "interrupted"
 
     def _counted(self, run_id: str) -> tuple[dict[str, Any], int, bool]:
         from roundsman.ledger.fold import fold, usage_of

@@ -1,0 +1,206 @@
+"""`roundsman worker`, `submit` and `queue`: many investigations, on one machine or several."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from roundsman.worker import QueuedJob
+
+_json = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+
+
+class _Tokens(click.ParamType[Any]):
+    name = "N|none"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """A number above zero; 0 for none."""
+        if value == "none":
+            return 0
+        try:
+            number = int(str(value).replace(",", "").replace("_", ""))
+        except ValueError:
+            number = 0
+        if number <= 0:
+            self.fail(f"{value!r} is no number of tokens above zero; or write none", param, ctx)
+        return number
+
+
+@click.command()
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, 10_000),
+    help="Investigations at once on all workers together.",
+)
+@click.option(
+    "--per-worker",
+    type=click.IntRange(1, 1_000),
+    help="Of them in one worker, 2 unless set.",
+)
+@click.option(
+    "--tokens-a-day",
+    type=_Tokens(),
+    help="Tokens all workers together may spend a day (UTC).",
+)
+@click.option("--until-empty", is_flag=True, help="End when no job is left.")
+def worker(
+    at_once: int | None, per_worker: int | None, tokens_a_day: int | None, until_empty: bool
+) -> int:
+    """Take investigations from the queue, a few at a time, until it is stopped.
+
+    Start as many as you like, on every machine that sees the journal (ROUNDSMAN_DB) and the
+    telemetry. Limits hold for all workers together and stay until one is started with others. One
+    that dies is noticed, and its investigations are gone on with by the others.
+
+    The first Ctrl-C or SIGTERM takes no more jobs and finishes those under way, the second leaves
+    them to other workers.
+    """
+    from roundsman.ledger import open_store
+    from roundsman.worker import Worker
+    from roundsman.worker.daylimit import set_limit
+
+    if tokens_a_day is not None:
+        store = open_store()
+        set_limit(store, tokens_a_day or None)
+        store.close()
+    at_work = Worker(_say, at_once=at_once, per_worker=per_worker)
+
+    def asked(number: int, frame: object) -> None:
+        if at_work.stopping.is_set():
+            os._exit(130)
+        at_work.stop()
+
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, asked)
+    _say(f"ready {at_work.id}")
+    at_work.serve(until_empty)
+    if at_work.lost:
+        _say("stopped: others found no heartbeat of this worker and took over its jobs")
+        _leave(1)
+    _leave(0)
+    return 0
+
+
+def _say(line: str) -> None:
+    from roundsman.report import clean
+
+    click.echo(clean(line, 400))
+
+
+def _leave(code: int) -> None:
+    """Jobs that were left to others hang in threads the interpreter would wait for."""
+    import sys
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--question", "-q", help="What to find out; by default the folder's own question.")
+@click.option("--model", metavar="NAME", default="analyst", show_default=True)
+@click.option("--policy", "policy_name", metavar="FILE|PRESET", default="default")
+@click.option("--run", "run", metavar="RUN", help="Go on with this unfinished run instead.")
+@_json
+def submit(
+    paths: tuple[Path, ...],
+    question: str | None,
+    model: str,
+    policy_name: str,
+    run: str | None,
+    as_json: bool,
+) -> int:
+    """Ask the workers for an investigation of each PATH; prints the run ids.
+
+    PATH must be there on the workers' machines too. What comes of it: roundsman queue, and
+    roundsman runs show RUN.
+    """
+    from roundsman.errors import UsageError
+    from roundsman.ledger import new_run_id
+    from roundsman.policy import load_policy
+    from roundsman.worker import Job, Queue
+
+    if bool(paths) == bool(run):
+        raise UsageError("give one PATH or more, or --run RUN to go on with a run")
+    if run:
+        jobs = [_again(run)]
+    else:
+        load_policy(policy_name)
+        source = str(Path(policy_name).resolve()) if Path(policy_name).is_file() else policy_name
+        for path in paths:
+            if not path.is_dir():
+                what = "is no folder" if path.exists() else "does not exist"
+                raise UsageError(f"{path} {what}; give a folder with telemetry")
+        jobs = [Job(new_run_id(), str(path.resolve()), question, model, source) for path in paths]
+    with Queue() as queue:
+        for job in jobs:
+            queue.submit(job)
+    if as_json:
+        from roundsman.report import to_json
+
+        click.echo(to_json([{"run_id": job.run_id, "path": job.path} for job in jobs]), nl=False)
+    else:
+        for job in jobs:
+            click.echo(job.run_id)
+    return 0
+
+
+def _again(run: str) -> Any:
+    from roundsman.cli.runs import open_journal, resolve
+    from roundsman.errors import UsageError
+    from roundsman.worker import Job
+
+    with open_journal() as store:
+        info = resolve(store, run)
+    if info.status in ("done", "stopped"):
+        raise UsageError(
+            f"run {info.run_id} is over ({info.status}); there is nothing to go on with"
+        )
+    return Job(info.run_id, again=True)
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@_json
+def queue(everything: bool, as_json: bool) -> int:
+    """What the workers are asked for: waiting and under way, newest first."""
+    from roundsman.ledger import open_store
+    from roundsman.report import clean, to_json
+    from roundsman.worker import Queue, tokens_today
+    from roundsman.worker.daylimit import limit_of
+
+    with Queue() as waiting:
+        jobs = waiting.jobs(open_only=not everything)
+    store = open_store()
+    spent, limit = tokens_today(store), limit_of(store)
+    store.close()
+    if as_json:
+        data = {
+            "jobs": [_as_data(job) for job in jobs],
+            "tokens_today": spent,
+            "tokens_a_day": limit,
+        }
+        click.echo(to_json(data), nl=False)
+        return 0
+    for job in jobs:
+        line = f"{job.run_id}  {job.status:<8} {job.worker or '-'}  {job.path}  {job.detail}"
+        click.echo(clean(line.rstrip(), 300))
+    if not jobs:
+        click.echo("nothing is asked for; roundsman submit PATH does")
+    if limit is not None:
+        click.echo(f"today {spent:,} of {limit:,} tokens spent or reserved")
+    return 0
+
+
+def _as_data(job: QueuedJob) -> dict[str, Any]:
+    from dataclasses import asdict
+    from datetime import UTC, datetime
+
+    at = datetime.fromtimestamp(job.submitted, UTC).isoformat(timespec="seconds")
+    return asdict(job) | {"submitted": at.replace("+00:00", "Z")}

@@ -1,0 +1,150 @@
+"""What one job does: an investigation, from wherever it is to its end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from roundsman.errors import (
+    Divergence,
+    JournalDamaged,
+    LeaseHeld,
+    LedgerError,
+    RoundsmanError,
+    RunNotFound,
+    SetupChanged,
+    WaitsForPerson,
+)
+from roundsman.ledger import Store, open_store
+from roundsman.policy import load_policy
+from roundsman.worker.daylimit import admit, settle
+
+FINAL = (Divergence, JournalDamaged, SetupChanged)
+"""Errors of the journal that trying again does not heal."""
+PAUSE_S = 2.0
+BROKEN_OFF = 5
+"""How often a run whose journal went out of reach is taken up again by one worker."""
+_OVER = ("done", "stopped")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One investigation that is asked for. Paths are absolute: any worker may get it.
+
+    `again`: the run exists and is to be gone on with.
+    """
+
+    run_id: str
+    path: str = ""
+    question: str | None = None
+    model: str = "analyst"
+    policy: str = "default"
+    again: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """For the queue."""
+        return asdict(self)
+
+
+class Left(BaseException):
+    """The worker stops: the job stays as it is, for another worker. No Exception, so that neither
+    the engine nor the queue takes it for an outcome of the job."""
+
+
+def carry(job: Job, stopping: Event, say: Callable[[str], None]) -> dict[str, Any]:
+    """Take the job to its end; `{run_id, status, detail}`.
+
+    Status: `done` or `stopped` as the run is, `waiting` when a person has to decide first, `failed`
+    when it could not begin or go on, and why.
+
+    Raises:
+        Left: the worker stops, and the run has not begun or is held by somebody else.
+    """
+    broken_off = 0
+    held = False
+    while True:
+        try:
+            with contextlib.closing(open_store()) as store:
+                found = _once(job, store)
+            if found is not None:
+                return found
+            why = "the day's tokens are spent or reserved"
+        except WaitsForPerson as error:
+            return _result(job, "waiting", str(error))
+        except FINAL as error:
+            return _failed(job, error)
+        except LedgerError as error:  # held by another process, or out of reach
+            broken_off += not isinstance(error, LeaseHeld)
+            if broken_off > BROKEN_OFF:
+                return _failed(job, error)
+            why = str(error)
+        except RoundsmanError as error:
+            return _failed(job, error)
+        if not held:
+            say(f"waits {job.run_id} {why}")
+            held = True
+        if stopping.wait(PAUSE_S):
+            raise Left
+
+
+def _once(job: Job, store: Store) -> dict[str, Any] | None:
+    """One try; None: the day's tokens do not allow it now."""
+    from roundsman.investigate.resume import recorded_policy, resume
+    from roundsman.investigate.run import investigate
+
+    begun = _begun(store, job.run_id)
+    if begun:
+        policy = recorded_policy(store, job.run_id, None)
+    elif job.again:
+        raise RunNotFound(f"no run {job.run_id!r} to go on with; see: roundsman runs list")
+    else:
+        policy = load_policy(job.policy)
+    if not admit(store, job.run_id, policy.run.tokens):
+        return None
+    if begun:
+        report, _ = resume(job.run_id, store)
+    else:
+        report, _ = investigate(
+            Path(job.path),
+            policy,
+            question=job.question,
+            model=job.model,
+            store=store,
+            policy_source=job.policy,
+            run_id=job.run_id,
+        )
+    info = store.info(job.run_id)
+    if info.status in _OVER:
+        settle(store, job.run_id, int(info.usage.get("tokens", 0)))
+        return _result(job, info.status, _said(report))
+    if info.status == "waiting":
+        return _result(job, "waiting", str(report["stop"].get("detail", "")))
+    raise LedgerError(str(report["stop"].get("detail") or f"run {job.run_id} was broken off"))
+
+
+def _failed(job: Job, error: RoundsmanError) -> dict[str, Any]:
+    """What was reserved for it is free again, but for what it had spent."""
+    with contextlib.suppress(RoundsmanError), contextlib.closing(open_store()) as store:
+        begun = _begun(store, job.run_id)
+        usage = store.info(job.run_id).usage if begun else {}
+        settle(store, job.run_id, int(usage.get("tokens", 0)))
+    return _result(job, "failed", str(error))
+
+
+def _begun(store: Store, run_id: str) -> bool:
+    return run_id in store.ids()
+
+
+def _said(report: dict[str, Any]) -> str:
+    cause = report.get("cause") or {}
+    if cause.get("abstained", True):
+        return f"no cause found ({report['stop']['reason']})"
+    return str(cause.get("statement") or cause.get("because") or cause.get("service") or "")[:160]
+
+
+def _result(job: Job, status: str, detail: str) -> dict[str, Any]:
+    return {"run_id": job.run_id, "status": status, "detail": detail}

@@ -1,0 +1,128 @@
+"""One job, from wherever it is to its end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from threading import Event
+
+import pytest
+from click.testing import CliRunner
+from journals import Journal
+
+from roundsman.cli.worker import queue, submit
+from roundsman.errors import LedgerError, MissingDependency, UsageError
+from roundsman.guard import events as ev
+from roundsman.ledger import LiveRun, Store, new_run_id
+from roundsman.worker import Job, Queue
+from roundsman.worker.daylimit import admit, set_limit, tokens_today
+from roundsman.worker.jobs import Left, carry
+
+OUTAGE = Path(__file__).parents[2] / "examples" / "incidents" / "pool-exhaustion"
+
+
+@pytest.fixture
+def here(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> Journal:
+    for name, value in journal.env.items():
+        monkeypatch.setenv(name, value)
+    return journal
+
+
+@pytest.fixture
+def stopped() -> Event:
+    event = Event()
+    event.set()
+    return event
+
+
+def test_a_job_handed_out_twice_is_one_run(here: Journal, stopped: Event) -> None:
+    job = Job(new_run_id(), str(OUTAGE))
+    first = carry(job, stopped, print)
+    assert first["status"] == "done"
+    assert carry(job, stopped, print) == first
+    store = here.open()
+    assert [i.run_id for i in store.runs()] == [job.run_id]
+    assert tokens_today(store) == 0  # the analyst spends none, and nothing stays reserved
+    store.close()
+
+
+def test_a_job_that_cannot_begin_says_why_and_holds_nothing(here: Journal, stopped: Event) -> None:
+    found = carry(Job(new_run_id(), "/no/such/folder"), stopped, print)
+    assert found["status"] == "failed"
+    assert "/no/such/folder" in found["detail"]
+    assert carry(Job("nobody", again=True), stopped, print)["status"] == "failed"
+    store = here.open()
+    assert tokens_today(store) == 0
+    store.close()
+
+
+def _begun(store: Store, stopped: Event) -> LiveRun:
+    """A run of an investigation that has only just begun."""
+    job = Job(new_run_id(), str(OUTAGE))
+    carry(job, stopped, print)
+    body = store.records(job.run_id)[0].body
+    return LiveRun.start(store, (), policy=body["policy"], run_id="r2", setup=dict(body["setup"]))
+
+
+def test_a_run_somebody_else_is_at_is_left_alone(here: Journal, stopped: Event) -> None:
+    store = here.open()
+    _begun(store, stopped)
+    said: list[str] = []
+    with pytest.raises(Left):
+        carry(Job("r2", str(OUTAGE)), stopped, said.append)
+    assert "held by process" in said[0]
+    assert store.info("r2").status == "running"
+    store.close()
+
+
+def test_a_write_of_unknown_outcome_waits_for_a_person(here: Journal, stopped: Event) -> None:
+    store = here.open()
+    run = _begun(store, stopped)
+    run.propose(ev.ActionBegins(id="a1", tool="restart", effect="write", agent="x", call="c"))
+    run._lease.release()
+    found = carry(Job("r2", again=True), stopped, print)
+    assert found["status"] == "waiting"
+    assert "roundsman settle r2 a1" in found["detail"]
+    store.close()
+
+
+def test_a_day_that_is_spent_keeps_a_job_from_beginning(here: Journal, stopped: Event) -> None:
+    store = here.open()
+    set_limit(store, 40_000)
+    assert admit(store, "another", 20_000)
+    said: list[str] = []
+    job = Job(new_run_id(), str(OUTAGE))
+    with pytest.raises(Left):
+        carry(job, stopped, said.append)
+    assert said == [f"waits {job.run_id} the day's tokens are spent or reserved"]
+    assert store.ids() == []
+    store.close()
+
+
+def test_jobs_are_listed_and_bad_ones_refused(here: Journal) -> None:
+    pytest.importorskip("dbos", reason="the extra worker is not installed")
+    call = CliRunner().invoke
+    run_id = call(submit, [str(OUTAGE)]).output.strip()
+    with Queue() as waiting:
+        (job,) = waiting.jobs()
+    assert (job.run_id, job.status, job.path) == (run_id, "queued", str(OUTAGE))
+    assert run_id in call(queue, []).output
+    for bad in (["/no/such"], [__file__], [], [str(OUTAGE), "--run", "x"]):
+        assert isinstance(call(submit, bad).exception, UsageError), bad
+    assert call(submit, ["--run", "nobody"]).exit_code != 0
+
+
+def test_without_the_queue_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dbos", None)
+    with pytest.raises(MissingDependency, match=r"pip install 'roundsman\[worker\]'"):
+        Queue()
+
+
+def test_the_queues_errors_show_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("dbos", reason="the extra worker is not installed")
+    monkeypatch.setenv("ROUNDSMAN_DB", "postgresql://u:wrong-one@127.0.0.1:1/d")
+    with pytest.raises(LedgerError, match="unset ROUNDSMAN_DB") as caught:
+        Queue()
+    shown = str(caught.value) + repr(caught.value.__cause__)
+    assert "wrong-one" not in shown
+    assert "\n" not in shown
