@@ -52,7 +52,7 @@ def strict(postgres: DatabaseServer) -> DatabaseServer:
         ("bob:wrong-one@", "postgres", "pg_hba.conf"),
         ("carol:wrong-one@", "postgres", "make that user"),
         ("postgres:wrong-one@", "none", "createdb"),
-        ("alice:se%2Fc%40ret%3A%251@", "template1", "create schema roundsman authorization"),
+        ("alice:se%2Fc%40ret%3A%251@", "postgres", "create schema roundsman authorization"),
         ("postgres:wrong-one@", "postgres?sslmode=require", "sslmode"),
         ("postgres:wrong-one@", "postgres?colour=red", "take that out"),
     ],
@@ -70,7 +70,7 @@ def test_what_is_wrong_is_one_line_with_the_way_out(
     assert "wrong-one" not in shown
     assert SECRET not in shown
     told = CliRunner().invoke(doctor)
-    assert told.exit_code == (0 if "template1" in database else 4)
+    assert told.exit_code == (0 if way_out.startswith("create") else 4)
     assert "wrong-one" not in told.output
 
 

@@ -30,7 +30,7 @@ class DatabaseServer:
     def new_database(self) -> str:
         """The URL of a database nobody has used."""
         self.made += 1
-        self.postgres.run(f"create database d{self.made}")
+        self.postgres.run(f"create database d{self.made} template template0")
         return self.url(f"d{self.made}")
 
 
