@@ -166,10 +166,15 @@ def _database() -> Check:
         from roundsman.ledger.postgres_url import address_of
 
         database = PostgresDatabase(address_of(os.environ[name]))
-        version = database.version()
+        version, may = database.version(), database.may_begin()
         database.close()
     except RoundsmanError as error:
         return Check(name, "failed", str(error), True)
+    if not version and not may:
+        out = "as an administrator: create schema roundsman authorization USER"
+        return Check(
+            name, "failed", f"{database.name}: no journal, and it may not be made; {out}", True
+        )
     state = f"a journal of version {version}" if version else "no journal yet"
     return Check(name, "ok", f"{database.name} ({state})", True)
 

@@ -130,6 +130,14 @@ class PostgresDatabase:
             return 0
         return max((int(row[0]) for row in self.query("select version from version")), default=0)
 
+    def may_begin(self) -> bool:
+        """Whether this user may make the tables, as far as can be told without making them."""
+        return self.query(
+            "select case when to_regnamespace('roundsman') is null "
+            "then has_database_privilege(current_database(), 'create') "
+            "else has_schema_privilege('roundsman', 'create') end"
+        ) == [(True,)]
+
     def set_version(self, version: int) -> None:
         """See `Database`."""
         self.execute("delete from version")
