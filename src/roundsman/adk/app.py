@@ -73,6 +73,7 @@ def guarded(
         coverage,
         rules_for(policy),
         policy.conversation.look_back,
+        policy,
     )
     coverage.mark(found)
     plugin.cover(found)

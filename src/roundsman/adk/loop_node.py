@@ -16,6 +16,7 @@ from google.adk.workflow import NodeTimeoutError, node
 
 from roundsman.adk.current import bound, current_run, looping
 from roundsman.adk.waiting import pause
+from roundsman.adk.loop_bounds import bounds_of
 from roundsman.errors import RefusedToStart
 from roundsman.guard import Kind
 from roundsman.guard.events import ActionEnds, Event, RoundBegins, RoundEnds
@@ -33,7 +34,8 @@ def loop_until_done(
 
     Args:
         agent: an ADK agent whose final answer is `{"findings": [...], "done": bool}`.
-        policy: bounds of the loop; the same that guards the app.
+        policy: bounds of the loop. The app's own policy holds as well: of a round's time, the most
+            rounds, idle rounds and what counts as progress, the stricter of both.
         name: the node's name.
         prompt: text of a round from (question, number of the round, findings held).
 
@@ -41,8 +43,6 @@ def loop_until_done(
         A node whose output is `{"findings": [...], "unsupported": [...], "rounds": int,
         "stop": {...}}`. Put it in a `Workflow` and give the app to `guarded`.
     """
-    enforced = policy.rules.get("round_timeout", "enforce") == "enforce"
-    agent.timeout = policy.round.timeout if enforced else None
 
     @node(name=name, rerun_on_resume=True)
     async def investigate(ctx: Context, node_input: Any) -> Any:
@@ -61,14 +61,20 @@ def loop_until_done(
 async def _rounds(
     ctx: Any, run: LiveRun, agent: Any, policy: Policy, question: str, prompt: Prompt
 ) -> dict[str, Any]:
-    held = Held(policy.loop.progress)
+    bounds = bounds_of(policy, run)
+    held, agent = Held(bounds.progress), bounds.timed(agent)
     results = _Results(run)
     loop = ctx.node_path
     index = _skip_finished(run.history, loop, held)
     while True:
         index += 1
         if run.history is None or run.history.open_rounds.get(loop) != index:
-            verdict, _ = run.propose(RoundBegins(index=index, loop=loop))
+            begins = RoundBegins(index=index, loop=loop)
+            own = bounds.own(run, begins)
+            run.note(own, begins)
+            if own.verdict.kind is Kind.STOP:
+                break
+            verdict, _ = run.propose(begins)
             if verdict.kind is Kind.ASK:
                 await pause(run)
             if verdict.kind > Kind.AMEND:
@@ -86,8 +92,13 @@ async def _rounds(
             run.write(_ended(loop, index, 0, held, answer, timed_out))
             break
         new = held.take(answer.claims, index, results.texts)
-        verdict = run.settle(_ended(loop, index, new, held, answer, timed_out), durable=True)
+        ended = _ended(loop, index, new, held, answer, timed_out)
+        own = bounds.own(run, ended)
+        verdict = run.settle(ended, durable=True)
         if verdict.kind is Kind.STOP:
+            break
+        run.note(own, ended)
+        if own.verdict.kind is Kind.STOP:
             break
     stopped = run.account.stopped or run.account.loop(loop).ended
     stop = {} if stopped is None else {"reason": stopped.reason, "detail": stopped.detail}

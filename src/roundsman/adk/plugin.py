@@ -34,6 +34,7 @@ from roundsman.guard import ALLOW, Judgement, Kind, Placed, Verdict, decide
 from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
 from roundsman.guard.prints import CallPrints, call_prints, canonical, result_prints
 from roundsman.ledger import LiveRun, Past
+from roundsman.policy import Policy
 
 KEEP_CHARS = 20_000
 """Characters of one result the journal keeps."""
@@ -50,6 +51,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         coverage: the net for what the audit could not see.
         own_rules: the policy's rules; its allowlist and bounds hold in another app's run, too.
         look_back: characters of a streamed reply that are held back for the checks of texts.
+        policy: the policy itself, as loops ask for it.
     """
 
     roundsman_guard = True
@@ -63,10 +65,11 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         coverage: Coverage | None = None,
         own_rules: Sequence[Placed] = (),
         look_back: int = 0,
+        policy: Policy | None = None,
     ) -> None:
         BasePlugin.__init__(self, name="roundsman_guard")
         self.coverage = coverage or Coverage({}, effects, closed=False)
-        self.opener = opener
+        self.opener, self.policy = opener, policy
         self.own_rules = tuple(p for p in own_rules if p.rule.name in ("allowlist", "clamp"))
         self.screen = Screen(own_rules, look_back)
         self._taints = any(p.rule.name == "taint" for p in own_rules)
