@@ -184,3 +184,35 @@ async def test_values_no_journal_can_print_are_refused_or_written_all_the_same()
     result = await run_guarded(LlmAgent(name="a", model=model, tools=[odd]), "go", "default")
     assert len(SEEN) == 1
     assert result.text == "done"
+
+
+def between(start: str, end: str = "now") -> str:
+    """Log lines between two times."""
+    SEEN.append((start, end))
+    return "lines"
+
+
+async def test_a_stretch_of_time_is_shortened_and_the_model_is_told() -> None:
+    def widen(tool: Any, args: dict[str, Any], tool_context: Any) -> None:
+        if args.get("start") == "now-61s":  # a callback after the guard
+            args["start"] = "now-9h"
+
+    asked = [
+        call("between", start="now-6h"),
+        call("between", start="yesterday", end="now"),
+        call("between", start="now-61s"),
+    ]
+    agent = LlmAgent(
+        name="a",
+        model=ScriptedModel([*asked, "done"]),
+        tools=[between],
+        before_tool_callback=widen,
+    )
+    declared = {"between": {"effect": "read", "spans": [{"args": ["start", "end"], "max": "1h"}]}}
+    result = await run_guarded(agent, "go", load_policy("default").with_tools(declared))
+    assert SEEN == [("now-3600s", "now"), ("now-3600s", "now")]
+    first, second, _ = result.results("between")
+    assert first["amended"] == [{"arg": "start", "from": "now-6h", "to": "now-3600s"}]
+    assert (second["status"], second["rule"]) == ("blocked", "clamp")
+    begun = [r.body["args"] for r in result.records if r.kind == "action_begins"]
+    assert begun[0] == {"start": "now-3600s"}

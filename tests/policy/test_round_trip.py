@@ -34,6 +34,13 @@ tool = some(
     effect=st.sampled_from(["read", "poll", "write", "destructive"]),
     args=args,
     max_calls=limits,
+    spans=st.lists(
+        st.fixed_dictionaries(
+            {"args": st.just(["from", "to"]), "max": seconds.map(format_duration)},
+            optional={"on_excess": st.sampled_from(["clamp", "refuse"])},
+        ),
+        max_size=2,
+    ),
     resource=names.filter(lambda text: not set(text) & set("{}")) | st.just("db/{name}"),
 )
 policies = some(

@@ -64,7 +64,11 @@ def guarded(
         for name, tool in policy.tools.allow.items()
         if "effect" in tool.model_fields_set
     }
-    bounded = {n: frozenset(t.args) for n, t in policy.tools.allow.items() if t.args}
+    bounded = {
+        name: frozenset((*tool.args, *(arg for span in tool.spans for arg in span.args)))
+        for name, tool in policy.tools.allow.items()
+        if tool.args or tool.spans
+    }
     plugin = GuardPlugin(
         opener,
         effects,

@@ -195,7 +195,8 @@ class SideDoors:
     def changed(self, opened: Open, args: dict[str, Any]) -> dict[str, Any] | None:
         """A callback after the guard's has changed the arguments: they are bounded once more, in
         place, and the change is on record. Returns the refusal when they may not run."""
-        run, action = opened.run, replace(opened.action, args=dict(args))
+        run = opened.run
+        action = replace(opened.action, args=dict(args), at=run.clock())
         bounds = [placed for placed in run.rules if placed.rule.name == "clamp"]
         verdict = decide(bounds, run.account, action).verdict
         fitted = verdict.event.args if isinstance(verdict.event, ActionBegins) else action.args

@@ -15,8 +15,8 @@ from google.adk.agents.context import Context
 from google.adk.workflow import NodeTimeoutError, node
 
 from roundsman.adk.current import bound, current_run, looping
-from roundsman.adk.waiting import pause
 from roundsman.adk.loop_bounds import bounds_of
+from roundsman.adk.waiting import pause
 from roundsman.errors import RefusedToStart
 from roundsman.guard import Kind
 from roundsman.guard.events import ActionEnds, Event, RoundBegins, RoundEnds

@@ -192,7 +192,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         allowlist and bounds as well."""
         if GUARDS.get(run, self) is self:
             return ALLOW
-        said = decide(self.own_rules, run.account, action)
+        said = decide(self.own_rules, run.account, action.timed(run.clock()))
         run.note(said, action)
         return said.verdict
 

@@ -10,11 +10,13 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     WithJsonSchema,
+    field_serializer,
     model_validator,
 )
 
-from roundsman.policy.units import check_number, parse_duration
+from roundsman.policy.units import DURATION_HELP, DURATION_PATTERN, check_number, parse_duration
 
 UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 """Seconds of each unit an argument can be declared in."""
@@ -49,6 +51,46 @@ Scalar = Annotated[
     AfterValidator(lambda v: _scalar(v)),
     WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
 ]
+
+
+def _duration(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"accepted: {DURATION_HELP}")
+    parse_duration(value)
+    return value
+
+
+class SpanRule(BaseModel):
+    """Two arguments (or paths to one place) that are the start and the end of a stretch of time, and
+    how long that may be."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    args: tuple[Annotated[str, Field(min_length=1)], Annotated[str, Field(min_length=1)]]
+    max: Annotated[
+        str,
+        BeforeValidator(_duration),
+        WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "examples": ["1h"]}),
+    ]
+    on_excess: Literal["clamp", "refuse"] | None = None
+
+    @field_serializer("args")
+    def _as_list(self, args: tuple[str, str]) -> list[str]:
+        return list(args)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> SpanRule:
+        start, end = (name.rpartition(".") for name in self.args)
+        if start[0] != end[0] or start[2] == end[2] or not (start[2] and end[2]):
+            raise ValueError(
+                f"has args {list(self.args)}; name the start and the end beside it, [start, end]"
+            )
+        return self
+
+    @property
+    def seconds(self) -> float:
+        """The longest stretch of time, in seconds."""
+        return parse_duration(self.max)
 
 
 class ArgRule(BaseModel):

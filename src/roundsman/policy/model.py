@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from roundsman.policy.agents import Agents
-from roundsman.policy.arguments import ArgRule
+from roundsman.policy.arguments import ArgRule, SpanRule
 from roundsman.policy.conversation import Conversation
 from roundsman.policy.fields import Count, Limit, Money, Part, Points, Rate, Seconds, Text
 from roundsman.policy.resources import pieces
@@ -115,6 +115,7 @@ class ToolRule(Part):
     approve: Literal["never", "always"] = "never"
     idempotency: Text | None = None
     args: dict[Text, ArgRule] = {}
+    spans: list[SpanRule] = []
     max_calls: Count | None = None
     resource: Annotated[Text, AfterValidator(_template)] | None = None
 

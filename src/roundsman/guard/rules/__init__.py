@@ -28,6 +28,7 @@ from roundsman.guard.rules.rounds import (
     RoundTimeout,
 )
 from roundsman.guard.rules.shares import ShareLimit, Shares
+from roundsman.guard.rules.spans import Span, SpanLimit
 from roundsman.guard.rules.tools import Allowlist, MaxCalls
 
 if TYPE_CHECKING:
@@ -140,6 +141,13 @@ def _tool_rules(policy: Policy) -> list[Rule]:
     }
     if bounds:
         rules.append(Clamp(bounds))
+    spans = {
+        name: tuple(Span(*s.args, s.seconds, s.on_excess) for s in t.spans)
+        for name, t in tools.allow.items()
+        if t.spans
+    }
+    if spans:
+        rules.append(SpanLimit(spans))
     approved = frozenset(name for name, t in tools.allow.items() if t.approve == "always")
     if approved:  # after the bounds: it is the call as it would run
         rules.append(ApprovalNeeded(approved, tools.approval_expires))
