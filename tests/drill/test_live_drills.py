@@ -51,22 +51,47 @@ def left_over(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Both drills' results; that of the outage with `live`: what was said of it while it was up."""
     out = tmp_path_factory.mktemp("drills")
-    names = ("pool-too-large", "harmless-deploy")
+    held, name = "pool-too-large", "harmless-deploy"
     running = {
-        name: start("drill", "run", name, "--out", str(out / name), *_SHORT) for name in names
+        held: start("drill", "run", held, "--out", str(out / held), *_SHORT, "--hold"),
+        name: start("drill", "run", name, "--out", str(out / name), *_SHORT),
     }
+    live = look_at(running[held], out / held / "incident", out / "home")
     results = {}
     for name, process in running.items():
         said, told = process.communicate(timeout=300)
         assert process.returncode == 0, told[-3000:] + said
         results[name] = json.loads(said)
+    results[held]["live"] = live
     return results
 
 
-def investigate(result: dict[str, Any], home: Path) -> dict[str, Any]:
+def look_at(drill: subprocess.Popen[str], incident: Path, home: Path) -> dict[str, dict[str, Any]]:
+    """Investigate a drill that is up through each of its metric stores, then let it end."""
+    assert drill.stderr is not None
+    urls: dict[str, str] = {}
+    for line in drill.stderr:
+        name, _, rest = line.partition(" ")
+        urls[name] = rest.strip()
+        if line.startswith("Ctrl-C"):
+            break
+    try:
+        return {
+            store: ask(
+                home, "--prometheus", urls[store], "--logs", str(incident / "logs"),
+                "--git", str(incident / "repository.git"), "--alert", str(incident / "alert.json"),
+            )
+            for store in ("Prometheus", "VictoriaMetrics")
+        }  # fmt: skip
+    finally:
+        drill.send_signal(signal.SIGINT)
+
+
+def ask(home: Path, *args: str) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "roundsman", "investigate", result["incident"], "--json"],
+        [sys.executable, "-m", "roundsman", "investigate", *args, "--json"],
         capture_output=True,
         text=True,
         check=False,
@@ -75,6 +100,10 @@ def investigate(result: dict[str, Any], home: Path) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report
+
+
+def investigate(result: dict[str, Any], home: Path) -> dict[str, Any]:
+    return ask(home, result["incident"])
 
 
 def test_the_mechanism_shows_in_both_recordings(recorded: dict[str, dict[str, Any]]) -> None:
@@ -99,6 +128,20 @@ def test_the_outage_is_laid_to_the_release_that_made_it(
     assert not cause["abstained"]
     assert cause["service"] == truth["service"]
     assert truth["change"] in cause["change"]
+
+
+@pytest.mark.parametrize("store", ["Prometheus", "VictoriaMetrics"])
+def test_live_stores_logs_and_repository_lead_to_the_same_commit(
+    recorded: dict[str, dict[str, Any]], store: str
+) -> None:
+    truth = json.loads(Path(recorded["pool-too-large"]["truth"]).read_text())
+    report = recorded["pool-too-large"]["live"][store]
+    cause = report["cause"]
+    assert not cause["abstained"]
+    assert cause["service"] == truth["service"]
+    assert truth["commit"] in cause["change"]
+    queries = [str(row.get("query")) for row in report["evidence"]]
+    assert any("curl -sG http://127.0.0.1" in query for query in queries)
 
 
 def test_the_harmless_release_is_not_blamed_with_confidence(

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman.sources import IncidentFolder, Unseen, Window
-from roundsman.sources import folder as folder_module
+from roundsman.sources import IncidentFolder, Unseen, Window, log_paths
 from roundsman.sources import log_reading as reading
 from roundsman.sources import log_scan as scan
 from roundsman.sources.log_files import LogFile
@@ -108,7 +107,7 @@ def test_a_service_named_in_the_lines_is_searched_for_as_a_text_is(tmp_path: Pat
 def test_files_of_one_folder_share_what_a_question_may_parse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_module, "_LEAST", 100_000)
+    monkeypatch.setattr(log_paths, "_LEAST", 100_000)
     (tmp_path / "logs").mkdir()
     for name in "abcd":
         written(tmp_path / "logs" / f"{name}.log", lines=20_000)

@@ -12,8 +12,14 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from roundsman.cli.source_options import source_options
+
+if TYPE_CHECKING:
+    from roundsman.sources.spec import SourceSpec
 
 _KEYS = {
     "gemini key": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
@@ -22,7 +28,6 @@ _KEYS = {
 }
 _KEY_USE = "optional: only for --model {}..."
 _PACKAGES = {
-    "httpx": "asking a Prometheus server",
     "litellm": "models named openai/... or anthropic/...; pip install 'roundsman[all]'",
     "anthropic": "models named claude-...; pip install 'roundsman[all]'",
     "openai": "models named gpt-...; pip install 'roundsman[all]'",
@@ -42,11 +47,16 @@ class Check:
 
 
 @click.command()
+@source_options
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @click.pass_context
-def doctor(context: click.Context, as_json: bool) -> None:
-    """Check the installation. Exit 0 when a run without a model key works, else 4."""
-    checks = list(run_checks())
+def doctor(context: click.Context, as_json: bool, sources: SourceSpec) -> None:
+    """Check the installation, and whether the sources named answer, each with the last hour.
+
+    Exit 0 when a run without a model key works and every source named answers, else 4.
+    """
+    asked = list(check_sources(sources)) if sources else []
+    checks = [*run_checks(), *asked]
     good = not any(one.needed and one.status == "failed" for one in checks)
     if as_json:
         from roundsman.report import to_json
@@ -90,6 +100,28 @@ def run_checks() -> Iterator[Check]:
             "optional: not needed to investigate a folder",
         )
     yield _drill()
+
+
+def check_sources(spec: SourceSpec) -> Iterator[Check]:
+    """One line for each source: what it holds of the last hour, or why it does not answer."""
+    import time
+
+    from roundsman.errors import SourceError
+    from roundsman.sources import Window
+    from roundsman.sources.opening import openings
+
+    now = time.time()
+    for one in openings(spec, Window(now - 3600, now), lambda: ()):
+        name = f"{one.kind} {one.label}"
+        try:
+            source = one.open()
+            services = source.services()
+        except SourceError as error:
+            yield Check(name, "failed", str(error), True)
+            continue
+        seen = f"; services: {', '.join(services[:8])}" if services else ""
+        more = f" and {len(services) - 8} more" if len(services) > 8 else ""
+        yield Check(name, "ok", f"{' and '.join(source.kinds)}{seen}{more}", True)
 
 
 def _drill() -> Check:

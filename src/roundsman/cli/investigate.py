@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from roundsman.cli.params import Folder
+from roundsman.cli.source_options import source_options
 
 if TYPE_CHECKING:
+    from roundsman.investigate.request import Request
     from roundsman.policy import Policy
     from roundsman.report import Progress
+    from roundsman.sources.spec import SourceSpec
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@source_options
+@click.option(
+    "--alert",
+    metavar="FILE|-",
+    help="The alert that called you: an Alertmanager webhook body; - reads standard input.",
+)
+@click.option("--since", metavar="1h", help="Look at the time from so long ago until now.")
+@click.option("--window", "between", metavar="START/END", help="Look at the time between, in UTC.")
 @click.option("--question", "-q", help="What to find out; by default the folder's own question.")
 @click.option(
     "--model",
@@ -43,19 +55,23 @@ if TYPE_CHECKING:
 @click.pass_context
 def investigate(
     ctx: click.Context,
-    path: Path,
+    path: Path | None,
+    sources: SourceSpec,
+    alert: str | None,
+    since: str | None,
+    between: str | None,
     question: str | None,
     model: str,
     policy_name: str,
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Find the cause of the incident whose telemetry is in the folder PATH.
+    """Find the cause of an incident whose telemetry is in the folder PATH, in servers, or in both.
 
     The folder holds what there is of metrics/*.csv, logs/*.ndjson or *.log, deploys.json,
-    alert.json, traces.json and graph.csv (docs/investigate.md has all of it). Without --model no key
-    is needed and nothing leaves this machine. Progress goes to standard error, the report to
-    standard output.
+    alert.json, traces.json and graph.csv (docs/investigate.md has all of it; docs/sources.md:
+    servers). Without --model no key is needed, and nothing leaves this machine but questions to the
+    servers named. Progress goes to standard error, the report to standard output.
 
     Exit status: 0 a cause or an honest "no cause found", 2 bad input, 3 stopped before anything
     could be said, 5 waiting for a person (see: roundsman pending), 130 Ctrl-C (the report says
@@ -64,6 +80,7 @@ def investigate(
     from roundsman.investigate.run import investigate as run_investigation
     from roundsman.policy import load_policy
 
+    request = _request(path, sources, alert, since, between, question)
     policy = load_policy(policy_name)
     source = str(Path(policy_name).resolve()) if Path(policy_name).is_file() else policy_name
     return watched(
@@ -71,9 +88,33 @@ def investigate(
         out,
         as_json,
         lambda watch: run_investigation(
-            path, policy, question=question, model=model, watch=watch, policy_source=source
+            request, policy, model=model, watch=watch, policy_source=source
         ),
     )
+
+
+def _request(
+    path: Path | None,
+    sources: SourceSpec,
+    alert: str | None,
+    since: str | None,
+    between: str | None,
+    question: str | None,
+) -> Request:
+    import time
+
+    from roundsman.errors import UsageError
+    from roundsman.investigate.alerts import alert_from
+    from roundsman.investigate.request import Request, read_window
+
+    if path is None and not sources:
+        raise UsageError(
+            "nothing to look at: give a folder PATH, or sources such as --prometheus URL, "
+            "--logs PATH|URL, --git PATH"
+        )
+    spec = replace(sources, folder=str(path)) if path is not None else sources
+    window = read_window(since, between, time.time())
+    return Request(spec, question, window, alert_from(alert) if alert else None)
 
 
 def watched(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +13,13 @@ import yaml
 
 from roundsman.analysis import LogSummary, summarise
 from roundsman.errors import SourceError
+from roundsman.investigate.alerts import Alert, is_blank, read_alert
+from roundsman.investigate.request import Request
 from roundsman.investigate.windows import MINUTES
-from roundsman.sources import IncidentFolder, LogLine, Unseen, Window
-from roundsman.sources.fields import first_of
+from roundsman.sources import IncidentFolder, LogLine, Source, Unseen, Window
 from roundsman.sources.log_lines import is_bad
+from roundsman.sources.opening import open_sources
+from roundsman.sources.spec import read_sources
 from roundsman.sources.times import iso, parse_time
 
 _BEFORE_ALERT, _AFTER_ALERT = 45 * 60.0, 15 * 60.0
@@ -24,33 +27,19 @@ _HOUR = MINUTES * 60.0
 _LONGEST_FOUND = 6 * _HOUR
 _EXCERPTS = 6
 _LARGEST_ALERT = 16 * 1024 * 1024
-_JSON_NAMES: dict[type, str] = {
-    type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text",
-    list: "a list",
-}  # fmt: skip
 _DEFAULT = "What went wrong in this window, since when, and what caused it?"
-
-
-@dataclass(frozen=True)
-class Alert:
-    """What called somebody: when (epoch seconds), which service, which words."""
-
-    at: float | None
-    service: str
-    name: str
-    summary: str
 
 
 @dataclass
 class Incident:
-    """One incident. `window` is what tools look back from; `path` names the folder."""
+    """One incident. `window` is what tools look back from; `path` names the folder, if there is one."""
 
-    path: Path
+    path: Path | None
     question: str
     window: Window
     services: list[str]
     alert: Alert | None
-    source: IncidentFolder
+    source: Source
     _logs: dict[tuple[float, float, str, str], tuple[LogSummary, list[LogLine]]] = field(
         default_factory=dict, repr=False
     )
@@ -103,43 +92,6 @@ class Incident:
         return "\n".join(lines)
 
 
-def read_alert(path: Path) -> Alert:
-    """An alert from Alertmanager's webhook, a flat JSON object or a list whose first entry is one.
-
-    SourceError names the file.
-    """
-    try:
-        record = json.loads(path.read_bytes().decode("utf-8", "replace"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(f"{path.name}: not a JSON alert: {error}") from None
-    if isinstance(record, list):
-        if not record:
-            raise SourceError(f"{path.name}: an empty list; expected an alert, or remove the file")
-        if not isinstance(record[0], dict):
-            what = _JSON_NAMES.get(type(record[0]), "a list")
-            raise SourceError(f"{path.name}: expected a list of alerts, its first entry is {what}")
-        record = record[0]
-    if not isinstance(record, dict):
-        what = _JSON_NAMES.get(type(record), "something else")
-        raise SourceError(f"{path.name}: expected a JSON object or a list of them, got {what}")
-    inner = record.get("alerts")
-    if isinstance(inner, list) and inner and isinstance(inner[0], dict):
-        record = {**record, **inner[0]}
-    labels = record.get("labels") if isinstance(record.get("labels"), dict) else {}
-    notes = record.get("annotations") if isinstance(record.get("annotations"), dict) else {}
-    flat = {**record, **(labels or {}), **(notes or {})}
-    return Alert(
-        at=parse_time(
-            first_of(flat, ("startsAt", "fired_at", "started_at", "timestamp", "ts", "time", "at"))
-        ),
-        service=str(first_of(flat, ("service", "service_name", "app", "job", "component")) or ""),
-        name=str(
-            first_of(flat, ("alertname", "monitor", "alert_name", "title", "name")) or "alert"
-        ),
-        summary=str(first_of(flat, ("summary", "description", "message")) or "")[:400],
-    )
-
-
 def _alert_of(path: Path, folder: IncidentFolder) -> Alert | None:
     """The alert, and a note on the folder when it says less than an alert should."""
     name = str(path.relative_to(folder.path))
@@ -149,7 +101,7 @@ def _alert_of(path: Path, folder: IncidentFolder) -> Alert | None:
         folder.note(Unseen(name, why))
         return None
     alert = read_alert(path)
-    if (alert.at, alert.service, alert.name, alert.summary) == (None, "", "alert", ""):
+    if is_blank(alert):
         folder.note(Unseen(name, "JSON, but no time, service, name or summary of an alert in it"))
         return None
     if alert.at is None:
@@ -194,8 +146,8 @@ def _given_window(spec: Any, name: str) -> Window | None:
     return Window(start, end)
 
 
-def _found_window(folder: IncidentFolder, alert: Alert | None) -> Window:
-    extent = folder.extent()
+def _found_window(source: Source, alert: Alert | None) -> Window:
+    extent = source.extent()
     if alert and alert.at is not None:
         end = alert.at + _AFTER_ALERT
         if extent and extent.start <= alert.at <= extent.end + _HOUR:
@@ -204,21 +156,21 @@ def _found_window(folder: IncidentFolder, alert: Alert | None) -> Window:
             return Window(start, end)
         return Window(alert.at - _BEFORE_ALERT, end)
     if extent is None:
-        unread = "".join(f"; {one.what}: {one.why}" for one in folder.unseen[:3])
-        raise SourceError(
-            f"{folder.path}: no time can be read in it; give a window in incident.yaml{unread}"
-        )
+        unread = "".join(f"; {one.what}: {one.why}" for one in source.unseen[:3])
+        path = getattr(source, "path", None)
+        way_out = "give a window in incident.yaml" if path else "give --window START/END"
+        raise SourceError(f"{path or 'sources'}: no time can be read in it; {way_out}{unread}")
     # a lone moment still needs a width
     return Window(max(extent.start, extent.end - _LONGEST_FOUND) - 1, extent.end + 1)
 
 
-def _note_earlier(folder: IncidentFolder, window: Window) -> None:
+def _note_earlier(source: Source, window: Window) -> None:
     """A window nobody gave is a guess; what it leaves out is said."""
-    extent = folder.extent()
+    extent = source.extent()
     if extent and window.start - extent.start > 90:
         what = f"telemetry from {iso(extent.start)} to {iso(window.start)}"
         why = "before the window looked at; a longer one can be given in incident.yaml"
-        folder.note(Unseen(what, why))
+        source.note(Unseen(what, why))
 
 
 def load_incident(path: str | Path, question: str | None = None) -> Incident:
@@ -228,32 +180,82 @@ def load_incident(path: str | Path, question: str | None = None) -> Incident:
     window from incident.yaml, else around the alert, else the last six hours of telemetry. Raises
     SourceError with one line when there is nothing to investigate.
     """
-    root = Path(path)
-    folder = IncidentFolder(root)
-    spec_file = next(
-        (p for n in ("incident.yaml", "incident.yml") if (p := root / n).is_file()), None
-    )
-    spec = _read_yaml(spec_file) if spec_file else {}
-    alert_file = next(
-        (p for d in (root, root / "context") if (p := d / "alert.json").is_file()), None
-    )
-    alert = _alert_of(alert_file, folder) if alert_file else None
-    asked = question or spec.get("question")
-    if not asked and alert:
-        who = f" on {alert.service}" if alert.service else ""
-        asked = f"What caused {alert.name}{who}?"
-    window = _given_window(spec.get("window"), spec_file.name if spec_file else "")
+    return open_incident(Request.of_folder(path, question))
+
+
+def open_incident(request: Request) -> Incident:
+    """Open all sources of a request. `incident.yaml` of its folder may name more of them.
+
+    Without a window of its own, servers are asked about the time around the alert, else the last hour.
+    Raises SourceError with one line when there is nothing to investigate.
+    """
+    root, sources = request.folder, request.sources
+    spec: dict[str, Any] = {}
+    name = "incident.yaml"
+    if root is not None and root.is_dir():
+        file = next((p for n in (name, "incident.yml") if (p := root / n).is_file()), None)
+        spec = _read_yaml(file) if file else {}
+        name = file.name if file else name
+        sources = sources.with_more(read_sources(spec.get("sources"), name, root))
+    folder = _open_folder(root, bool(sources.beside)) if root is not None else None
+    alert = request.alert or (_folder_alert(folder) if folder else None)
+    window = request.window or _given_window(spec.get("window"), name)
+    source: Source
+    if sources.beside:
+        if window is None and folder is not None and folder.extent() is not None:
+            window = _found_window(folder, alert)
+        if window is None and (sources.live or not (folder or sources.logs)):
+            window = _recent_window(alert, time.time())
+        first = [(folder, str(root))] if folder is not None else []
+        source = open_sources(sources, window, first)
+    else:
+        assert folder is not None
+        source = folder
     if window is None:
-        window = _found_window(folder, alert)
+        window = _found_window(source, alert)
+        _note_earlier(source, window)
+    elif folder is not None and request.window is None and spec.get("window") is None:
         _note_earlier(folder, window)
     services = spec.get("services")
     if services is not None and not isinstance(services, list):
         raise SourceError(f"incident.yaml: services must be a list, got {services!r}")
     return Incident(
-        path=root,
-        question=str(asked or _DEFAULT),
+        path=root if folder is not None else None,
+        question=_question(request, spec, alert),
         window=window,
-        services=[str(name) for name in services] if services else folder.services(),
+        services=[str(one) for one in services or request.services or source.services()],
         alert=alert,
-        source=folder,
+        source=source,
     )
+
+
+def _open_folder(root: Path, others: bool) -> IncidentFolder | None:
+    """The folder; one that holds only `incident.yaml` is none when that names other sources."""
+    try:
+        return IncidentFolder(root)
+    except SourceError:
+        if others and root.is_dir():
+            return None
+        raise
+
+
+def _folder_alert(folder: IncidentFolder) -> Alert | None:
+    root = folder.path
+    places = (root, root / "context")
+    file = next((p for d in places if (p := d / "alert.json").is_file()), None)
+    return _alert_of(file, folder) if file else None
+
+
+def _question(request: Request, spec: dict[str, Any], alert: Alert | None) -> str:
+    asked = request.question or spec.get("question")
+    if not asked and alert:
+        who = f" on {alert.service}" if alert.service else ""
+        asked = f"What caused {alert.name}{who}?"
+    return str(asked or _DEFAULT)
+
+
+def _recent_window(alert: Alert | None, now: float) -> Window:
+    """Around the alert, as far as that is past; else the last hour."""
+    if alert and alert.at is not None and alert.at < now:
+        return Window(alert.at - _BEFORE_ALERT, min(alert.at + _AFTER_ALERT, now))
+    return Window(now - _HOUR, now)

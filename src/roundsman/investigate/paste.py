@@ -1,4 +1,4 @@
-"""The query as a person can run it again without Roundsman: one shell line over the same files.
+"""The query as a person can run it again without Roundsman: one shell line to the same place.
 
 Service names and texts come from logs and models, so they are somebody else's. A line holds only
 characters that every screen shows as they are: whatever shows it has no reason to change it, and
@@ -11,8 +11,15 @@ import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-_LONGEST = 160
+from roundsman.sources import Window
+from roundsman.sources.protocols import Command
+
+if TYPE_CHECKING:
+    from roundsman.investigate.incident import Incident
+
+_LONGEST, _LONGEST_WORD = 160, 600
 """Characters of one word: a line has to be read before it is run."""
 
 
@@ -40,6 +47,33 @@ def _first(folder: Path, names: Sequence[str]) -> Path | None:
     """The first of these that the folder, or its `context/`, has."""
     places = (place / name for place in (folder, folder / "context") for name in names)
     return next((one for one in places if one.exists()), None)
+
+
+def line(incident: Incident, kind: str, window: Window, service: str = "", text: str = "") -> str:
+    """The line for one kind of telemetry: over the folder's files, else as the source asks; or nothing."""
+    found = ""
+    if incident.path is not None:
+        lines = {
+            "metrics": lambda at: metrics_line(at, service, text),
+            "logs": lambda at: logs_line(at, service, text),
+            "traces": traces_line,
+            "changes": changes_line,
+        }
+        found = lines[kind](incident.path)
+    command = None if found else incident.source.command(kind, window, service, text)
+    return command_line(command) if command else found
+
+
+def command_line(command: Command) -> str:
+    """The command's words, quoted; nothing when one cannot be shown as it is.
+
+    Headers stand in double quotes, so that the shell puts their `${NAME}` in; nothing else of them
+    means anything there (`sources/http.py` lets no such character in).
+    """
+    if any(len(w) > _LONGEST_WORD or not all(map(_shown, w)) for w in command.words):
+        return ""
+    first, *rest = map(shlex.quote, command.words)
+    return " ".join([first, *(f'-H "{one}"' for one in command.headers), *rest])
 
 
 def metrics_line(folder: Path, service: str, metric: str) -> str:

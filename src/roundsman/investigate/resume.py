@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from roundsman.errors import LedgerError, SetupChanged, SourceError
 from roundsman.guard import rules_for
 from roundsman.guard.events import RunBegins, RunResumes
+from roundsman.investigate.request import Request
 from roundsman.investigate.run import Case, Watcher, carry_out, finish_report, prepare
 from roundsman.ledger import LiveRun, Record, Store
 from roundsman.ledger.fold import event_of
@@ -84,13 +84,12 @@ def _begun(run_id: str, records: Sequence[Record]) -> RunBegins:
 def _case(run_id: str, begun: RunBegins, store: Store, policy_source: str | None) -> Case:
     setup = begun.setup
     source = policy_source or str(setup.get("policy") or "default")
-    path = Path(str(setup.get("path")))
-    if not path.exists():
+    request = Request.from_setup(setup)
+    path = request.folder
+    if path is not None and not path.exists():
         raise SourceError(f"the telemetry of run {run_id} is gone: {path}; put it back to go on")
-    question = setup.get("question")
-    return prepare(
-        path, load_policy(source), question, str(setup.get("model")), store, policy_source=source
-    )
+    model = str(setup.get("model"))
+    return prepare(request, load_policy(source), model, store, policy_source=source)
 
 
 def _policy_now(begun: RunBegins, records: Sequence[Record]) -> str:

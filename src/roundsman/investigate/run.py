@@ -1,10 +1,10 @@
-"""One investigation from a folder to a report, whatever happens in between."""
+"""One investigation from its sources to a report, whatever happens in between."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declar
 from roundsman.investigate.assemble import base_report
 from roundsman.investigate.execute import execute
 from roundsman.investigate.facts import collect
-from roundsman.investigate.incident import Incident, load_incident
+from roundsman.investigate.incident import Incident, open_incident
 from roundsman.investigate.models import model_named
 from roundsman.investigate.picture import charts, timeline
+from roundsman.investigate.request import Request
 from roundsman.investigate.threads import threaded
 from roundsman.investigate.tools import make_tools
 from roundsman.investigate.verdict import settle
@@ -59,14 +60,9 @@ def refuse_inside_a_loop() -> None:
 
 
 def prepare(
-    path: Path,
-    policy: Policy,
-    question: str | None,
-    model: str,
-    store: Store,
-    policy_source: str = "",
+    request: Request, policy: Policy, model: str, store: Store, policy_source: str = ""
 ) -> Case:
-    """Read the folder and build the guarded investigator over it.
+    """Open the telemetry and build the guarded investigator over it.
 
     Raises:
         SourceError, MissingDependency, PolicyError: what is missing or wrong.
@@ -74,19 +70,27 @@ def prepare(
     """
     refuse_inside_a_loop()
     chosen = model_named(model)
-    incident = load_incident(path, question)
+    incident = open_incident(request)
     policy = declared(policy)
     app = build_app(threaded(make_tools(incident)), chosen, policy, store=store)
+    # a server's telemetry ends when it is asked: a resumed run looks at the same window and services
+    asked = (
+        request if incident.path and not request.sources.beside else _as_opened(request, incident)
+    )
     setup = {
         "what": "investigate",
-        "path": str(path.resolve()),
-        "question": question,
+        **asked.to_setup(),
         "model": model,
         "policy": policy_source,
-        "telemetry": _folder_print(path),
+        "telemetry": _folder_print(request.folder) if request.folder else "",
         "agent": digest(f"{INSTRUCTION}\n{canonical(DECLARED)}\n{incident.describe()}"),
     }
     return Case(incident, policy, model, app, setup)
+
+
+def _as_opened(request: Request, incident: Incident) -> Request:
+    services = tuple(incident.services)
+    return replace(request, window=incident.window, alert=incident.alert, services=services)
 
 
 def _folder_print(path: Path) -> str:
@@ -100,7 +104,7 @@ def _folder_print(path: Path) -> str:
 
 
 def investigate(
-    path: Path,
+    what: Path | Request,
     policy: Policy,
     *,
     question: str | None = None,
@@ -110,12 +114,12 @@ def investigate(
     policy_source: str = "default",
     run_id: str | None = None,
 ) -> tuple[dict[str, Any], bool]:
-    """Investigate an incident folder.
+    """Investigate an incident.
 
     Args:
-        path: the folder.
+        what: the incident folder, or a request that names sources, window and alert.
         policy: bounds; the investigator's tools are declared here.
-        question: overrides the folder's own.
+        question: overrides that of the folder or the request.
         model: `analyst`, or a name ADK takes.
         watch: called with every record of the run, for progress.
         policy_source: preset or file the policy came from, for a later `resume`.
@@ -129,7 +133,9 @@ def investigate(
         UsageError: called inside a running event loop.
     """
     store = store or open_store()
-    case = prepare(path, policy, question, model, store, policy_source)
+    request = what if isinstance(what, Request) else Request.of_folder(what)
+    request = replace(request, question=question or request.question)
+    case = prepare(request, policy, model, store, policy_source)
     run = LiveRun.start(
         store,
         rules_for(case.policy),

@@ -86,7 +86,7 @@ def _query_metrics(
 ) -> dict[str, Any]:
     window = window_of(incident, minutes, ago)
     query = {"tool": "query_metrics", "service": service, "metric": metric}
-    query |= {"raw": paste.metrics_line(incident.path, service, metric)}
+    query |= {"raw": paste.line(incident, "metrics", window, service, metric)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
     everything = incident.source.series(window)
     found = incident.source.series(window, service, metric)
@@ -139,7 +139,7 @@ def _query_logs(
 ) -> dict[str, Any]:
     window = window_of(incident, minutes, ago)
     query = {"tool": "query_logs", "service": service, "text": text}
-    query |= {"raw": paste.logs_line(incident.path, service, text)}
+    query |= {"raw": paste.line(incident, "logs", window, service, text)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
     summary, kept = incident.logs(window, service, text)
     moved = shifts(summary)
@@ -192,7 +192,7 @@ def _query_logs(
 def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, Any]:
     window = window_of(incident, minutes, ago)
     query = {"tool": "list_deploys", "from": iso(window.start), "to": iso(window.end)}
-    query |= {"raw": paste.changes_line(incident.path)}
+    query |= {"raw": paste.line(incident, "changes", window)}
     # a deploy may ship a commit from before this piece, and a commit of it may be deployed later
     known = incident.source.changes(Window(window.start - _SHIPPED, incident.window.end))
     rows = change_rows([one for one in known if window.holds(one.at)], known)

@@ -43,7 +43,8 @@ def make_trace_tool(incident: Incident) -> Callable[..., dict[str, Any]] | None:
 
 
 def _query(incident: Incident, service: str, window: Window) -> dict[str, Any]:
-    query = {"tool": "query_traces", "service": service, "raw": paste.traces_line(incident.path)}
+    query = {"tool": "query_traces", "service": service}
+    query |= {"raw": paste.line(incident, "traces", window, service)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
     spans = incident.source.spans(window)
     seen, part = picture(spans), service.lower()

@@ -10,44 +10,15 @@ from pathlib import Path
 from roundsman.errors import SourceError
 from roundsman.sources.change_files import read_change_file
 from roundsman.sources.extents import LATE, sensible_end
-from roundsman.sources.log_files import BYTE_BUDGET, SCAN_BUDGET, SECONDS, LogFile
+from roundsman.sources.log_files import BYTE_BUDGET
+from roundsman.sources.log_paths import LOG_ENDINGS, is_log, open_logs
 from roundsman.sources.metric_files import read_metric_file
-from roundsman.sources.protocols import Change, LogLine, Series, Span, Unseen, Window
+from roundsman.sources.protocols import Change, Command, LogLine, Series, Span, Unseen, Window
 from roundsman.sources.trace_files import TRACE_ENDINGS, read_call_graph, read_trace_file
 
 _METRIC_ENDINGS = (".csv", ".csv.gz", ".parquet")
-_LOG_ENDINGS = (".ndjson", ".jsonl", ".json", ".log", ".txt")
 _CHANGES = {"deploys": "deploy", "deployments": "deploy", "commits": "commit", "flags": "flag"}
-#: how much larger a packed log is taken to be, unpacked
-_PACKED = 10
-#: no file's share of a question is less than this (bytes)
-_LEAST = 4 * 1024 * 1024
 _EXPECTED = "expected metrics/*.csv|parquet, logs/*.ndjson|*.log[.gz] or deploys.json in it"
-
-
-def _is_log(path: Path) -> bool:
-    name = path.name.removesuffix(".gz")
-    stem, dot, number = name.rpartition(".")
-    return name.endswith(_LOG_ENDINGS) or (bool(dot) and number.isdigit() and ".log" in stem)
-
-
-def _open_logs(paths: list[Path], budget: int) -> list[LogFile]:
-    """The files with their shares of what one question may parse and search, by size."""
-    sizes = [p.stat().st_size * (_PACKED if p.suffix == ".gz" else 1) for p in paths]
-    everything = max(1, sum(sizes))
-
-    def share(total: int, size: int) -> int:
-        return total if everything <= total else max(_LEAST, total * size // everything)
-
-    return [
-        LogFile(
-            path,
-            share(budget, size),
-            share(SCAN_BUDGET, size),
-            max(1.0, SECONDS * size / everything),
-        )
-        for path, size in zip(paths, sizes, strict=True)
-    ]
 
 
 class IncidentFolder:
@@ -74,7 +45,7 @@ class IncidentFolder:
             self._load_metrics(root)
             self._load_changes(root)
             self._load_traces(root)
-        self._logs = _open_logs(list(self._log_paths()), log_budget)
+        self._logs = open_logs(list(self._log_paths()), log_budget)
         self.kinds = [
             kind
             for kind, some in (
@@ -160,6 +131,10 @@ class IncidentFolder:
         if unseen not in self.unseen:
             self.unseen.append(unseen)
 
+    def command(self, kind: str, window: Window, service: str, text: str) -> Command | None:
+        """None: `investigate/paste.py` knows what lies where."""
+        return None
+
     # --- loading -----------------------------------------------------------------------------
 
     def _failed(self, file: Path, error: SourceError) -> None:
@@ -236,14 +211,14 @@ class IncidentFolder:
 
     def _log_paths(self) -> Iterator[Path]:
         for root in (self.path, self.path / "context"):
-            top = [root / f"logs{ending}" for ending in _LOG_ENDINGS]
-            top += [root / f"logs{ending}.gz" for ending in _LOG_ENDINGS]
+            top = [root / f"logs{ending}" for ending in LOG_ENDINGS]
+            top += [root / f"logs{ending}.gz" for ending in LOG_ENDINGS]
             inner = sorted((root / "logs").rglob("*")) if (root / "logs").is_dir() else []
             loose = sorted(set(root.glob("*.log*")) - set(top)) if root.is_dir() else []
             for file in [*top, *loose, *inner]:
                 if not self._take(file):
                     continue
-                if not _is_log(file):
+                if not is_log(file):
                     self.note(Unseen(str(file.relative_to(self.path)), "not a known log format"))
                 elif file.stat().st_size == 0:
                     self.note(Unseen(str(file.relative_to(self.path)), "empty file"))

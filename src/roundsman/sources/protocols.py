@@ -1,7 +1,7 @@
 """What the investigator needs to know about a system, whoever stores it.
 
-Three small protocols; an incident folder, a metric store or a test double all satisfy them. Times
-are epoch seconds (UTC) everywhere.
+Four small protocols, and `Source`, which is all of them: an incident folder, a metric store or a test
+double satisfy it. Times are epoch seconds (UTC) everywhere.
 """
 
 from __future__ import annotations
@@ -136,4 +136,44 @@ class ChangeSource(Protocol):
 
     def changes(self, window: Window) -> list[Change]:
         """Changes in the window, oldest first."""
+        ...
+
+
+class Command(NamedTuple):
+    """What a person types to ask the same of the same place: the words of one command, unquoted.
+
+    `headers` are header lines in which `${NAME}` stands for a variable of the person's shell.
+    """
+
+    words: tuple[str, ...]
+    headers: tuple[str, ...] = ()
+
+
+class Source(MetricSource, LogSource, TraceSource, ChangeSource, Protocol):
+    """One place that holds telemetry of some of the four kinds, and nothing of the others.
+
+    `kinds` names those it holds. Every method may raise SourceError, one line.
+    """
+
+    kinds: list[str]
+
+    @property
+    def unseen(self) -> list[Unseen]:
+        """What exists and was not looked at so far."""
+        ...
+
+    def services(self) -> list[str]:
+        """Names of services seen in it, sorted."""
+        ...
+
+    def extent(self) -> Window | None:
+        """The time it covers, or None when it cannot say."""
+        ...
+
+    def note(self, unseen: Unseen) -> None:
+        """Remember that something was not looked at (once)."""
+        ...
+
+    def command(self, kind: str, window: Window, service: str, text: str) -> Command | None:
+        """How a person asks the same; None when there is no such command."""
         ...

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
 import yaml
 
 from roundsman.drill.backends.http import answers
 from roundsman.drill.supervisor import Spec
-from roundsman.errors import DrillFailed
+from roundsman.errors import DrillFailed, SourceError
+from roundsman.sources.prometheus_api import PrometheusApi
 
 
 class Prometheus:
@@ -106,11 +106,6 @@ class Prometheus:
 def ask(url: str, what: str, **parameters: Any) -> list[dict[str, Any]]:
     """One query of the HTTP API that Prometheus and VictoriaMetrics share."""
     try:
-        found = httpx.post(f"{url}/api/v1/{what}", data=parameters, timeout=10.0, trust_env=False)
-        body = found.json()
-    except (httpx.HTTPError, ValueError) as error:
-        raise DrillFailed(f"{url}: {what} {parameters.get('query')!r}: {error}") from None
-    if body.get("status") != "success":
-        raise DrillFailed(f"{url}: {what} {parameters.get('query')!r}: {body.get('error')}")
-    result: list[dict[str, Any]] = body["data"]["result"]
-    return result
+        return PrometheusApi(url).ask(what, parameters)
+    except SourceError as error:
+        raise DrillFailed(f"{what} {parameters.get('query')!r}: {error}") from None

@@ -1,0 +1,43 @@
+"""The options that name sources, for every command that opens some."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+_OPTIONS = (
+    ("--prometheus", "URL", "Metrics of Prometheus, VictoriaMetrics or what speaks their API."),
+    ("--logs", "PATH|URL", "Log file or folder; loki+http://..., elastic+..., victorialogs+...."),
+    ("--git", "PATH", "Commits and tags of a repository, bare or not."),
+    ("--kubernetes", "URL", "Rollouts and events, as behind kubectl proxy."),
+    ("--argocd", "URL", "What Argo CD deployed, and when."),
+    ("--traces", "URL", "Traces: jaeger+http://... or tempo+http://...."),
+    ("--header", "HOST=LINE", "For one host: 'HOST=Authorization: Bearer ${VARIABLE}'."),
+)
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command gets them as `sources`, a SourceSpec. Each may be repeated."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from roundsman.sources.spec import SourceSpec
+
+        given = {n: tuple(kwargs.pop(n.removeprefix("--"))) for n, _, _ in _OPTIONS}
+        spec = SourceSpec(
+            prometheus=given["--prometheus"],
+            logs=given["--logs"],
+            git=given["--git"],
+            kubernetes=given["--kubernetes"],
+            argocd=given["--argocd"],
+            traces=given["--traces"],
+            headers=given["--header"],
+        )
+        return command(*args, sources=spec, **kwargs)
+
+    for name, metavar, text in reversed(_OPTIONS):
+        run = click.option(name, metavar=metavar, multiple=True, help=text)(run)
+    return run

@@ -1,0 +1,97 @@
+"""What called somebody, from the forms alerts come in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from roundsman.errors import SourceError
+from roundsman.sources.fields import first_of
+from roundsman.sources.times import parse_time
+
+_LARGEST = 16 * 1024 * 1024
+_JSON_NAMES: dict[type, str] = {
+    type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text",
+    list: "a list",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What called somebody: when (epoch seconds), which service, which words."""
+
+    at: float | None
+    service: str
+    name: str
+    summary: str
+
+
+def read_alert(path: Path) -> Alert:
+    """An alert file. SourceError names the file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path.name}: not a JSON alert: {error}") from None
+    return parse_alert(data, path.name)
+
+
+def alert_from(where: str) -> Alert:
+    """The alert in a file, or on standard input for `-`. Raises SourceError when there is none."""
+    name = "standard input" if where == "-" else where
+    try:
+        with sys.stdin.buffer if where == "-" else Path(where).open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise SourceError(f"--alert {where}: {error.strerror or error}") from None
+    if len(data) > _LARGEST:
+        raise SourceError(f"--alert: {name} has over {_LARGEST >> 20} MB, an alert is small")
+    alert = parse_alert(data, f"--alert {name}")
+    if is_blank(alert):
+        raise SourceError(
+            f"--alert: {name} is JSON, but holds no time, service or name of an alert"
+        )
+    return alert
+
+
+def parse_alert(data: bytes, name: str) -> Alert:
+    """An alert from Alertmanager's webhook, a flat JSON object or a list whose first entry is one.
+
+    SourceError begins with `name`.
+    """
+    try:
+        record = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{name}: not a JSON alert: {error}") from None
+    if isinstance(record, list):
+        if not record:
+            raise SourceError(f"{name}: an empty list; expected an alert, or remove the file")
+        if not isinstance(record[0], dict):
+            what = _JSON_NAMES.get(type(record[0]), "a list")
+            raise SourceError(f"{name}: expected a list of alerts, its first entry is {what}")
+        record = record[0]
+    if not isinstance(record, dict):
+        what = _JSON_NAMES.get(type(record), "something else")
+        raise SourceError(f"{name}: expected a JSON object or a list of them, got {what}")
+    inner = record.get("alerts")
+    if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+        record = {**record, **inner[0]}
+    labels = record.get("labels") if isinstance(record.get("labels"), dict) else {}
+    notes = record.get("annotations") if isinstance(record.get("annotations"), dict) else {}
+    flat = {**record, **(labels or {}), **(notes or {})}
+    return Alert(
+        at=parse_time(
+            first_of(flat, ("startsAt", "fired_at", "started_at", "timestamp", "ts", "time", "at"))
+        ),
+        service=str(first_of(flat, ("service", "service_name", "app", "job", "component")) or ""),
+        name=str(
+            first_of(flat, ("alertname", "monitor", "alert_name", "title", "name")) or "alert"
+        ),
+        summary=str(first_of(flat, ("summary", "description", "message")) or "")[:400],
+    )
+
+
+def is_blank(alert: Alert) -> bool:
+    """Whether nothing of an alert was in what was read."""
+    return (alert.at, alert.service, alert.name, alert.summary) == (None, "", "alert", "")

@@ -1,0 +1,200 @@
+"""Commits and tags of a Git repository in a window of time, with what they changed.
+
+Git itself is run, with fixed arguments and no shell. What a repository's own configuration could make it run
+(pager, external diff, text conversion, signature check, hooks, file monitor, fetching) is switched off.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from roundsman.errors import SourceError
+from roundsman.sources.base import BaseSource
+from roundsman.sources.config_diff import config_diff
+from roundsman.sources.patience import checkpoint
+from roundsman.sources.protocols import Change, Command, Unseen, Window
+from roundsman.sources.times import iso
+
+#: commits of one window that are read, and those whose contents are
+MOST_COMMITS, MOST_DIFFS = 500, 100
+#: bytes of one answer, and of one commit's diff
+_LIST, _DIFF = 4 * 1024 * 1024, 128 * 1024
+#: seconds for one window
+SECONDS = 20.0
+_TEXT = 2000
+_OFF = (
+    "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.pager=cat", "diff.external=",
+    "log.showSignature=false", "color.ui=false", f"core.attributesFile={os.devnull}",
+    "protocol.allow=never", "core.quotePath=false", "diff.noprefix=false", "diff.mnemonicPrefix=false",
+)  # fmt: skip
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--first-parent",
+          "--diff-merges=first-parent")  # fmt: skip
+_MANY = frozenset({"services", "service", "apps", "app", "packages", "components", "charts", "deploy",
+                   "deployments", "manifests", "k8s", "kubernetes", "helm", "environments", "overlays",
+                   "src", "cmd", "projects", "modules", "libs"})  # fmt: skip
+_SHA = re.compile(r"[0-9a-f]{40,64}")
+_TAG = re.compile(r"(?P<service>.+?)[/@_-]v?\d[\w.+-]*")
+
+
+class GitSource(BaseSource):
+    """Satisfies Source with the changes of one repository, bare or not, along its current branch.
+
+    A merge counts as one change at the time it was merged. `known`: names of services the other sources
+    know, by which a commit's service is recognised in its paths. Raises SourceError when it is no
+    repository.
+    """
+
+    def __init__(self, path: Path, known: Callable[[], Sequence[str]] = lambda: ()) -> None:
+        super().__init__(["changes"])
+        self.path, self._known = path, known
+        self._kept: dict[tuple[float, float], list[Change]] = {}
+        program = shutil.which("git")
+        if program is None:
+            raise SourceError(f"--git {path}: git is not installed")
+        self._git = program
+        if not path.is_dir():
+            raise SourceError(f"--git {path}: no such folder")
+        self._run("rev-parse", "--git-dir")
+        self._empty = not self._run("for-each-ref", "--count=1", "--format=%(refname)").strip()
+        if self._empty:
+            raise SourceError(f"--git {path}: the repository has no commit yet")
+        top = path.resolve()
+        name = top.parent.name if top.name == ".git" else top.name
+        self._own_name = name.removesuffix(".git")
+
+    def changes(self, window: Window) -> list[Change]:
+        """Commits of the branch and tags in the window, oldest first."""
+        key = (window.start, window.end)
+        if key not in self._kept:
+            found = [*self._commits(window), *self._tags(window)]
+            self._kept[key] = sorted(found, key=lambda change: change.at)
+        return self._kept[key]
+
+    def command(self, kind: str, window: Window, service: str, text: str) -> Command | None:
+        """The log of the window with its diffs."""
+        since, until = f"--since={iso(round(window.start))}", f"--until={iso(round(window.end))}"
+        where = str(self.path.absolute())
+        return Command(("git", "-C", where, "log", "-p", "--first-parent", since, until))
+
+    def _commits(self, window: Window) -> list[Change]:
+        begun = time.monotonic()
+        # one second more on both sides: git compares whole seconds
+        text = self._run(
+            "log", *_PLAIN, "-z", "--name-only", f"--max-count={MOST_COMMITS + 1}",
+            f"--since=@{int(window.start) - 1}", f"--until=@{int(window.end) + 1}",
+            "--format=%x01%H%x02%ct%x02%B%x02", "--end-of-options", "HEAD", "--",
+        )  # fmt: skip
+        rows = []
+        for part in text.split("\x01")[1:]:
+            sha, at, message, names = (*part.split("\x02", 3), "", "", "")[:4]
+            files = [name for name in re.split(r"[\0\n]+", names) if name]
+            if _SHA.fullmatch(sha) and at.isdigit() and window.holds(float(at)):
+                rows.append((sha, float(at), message.strip(), files))
+        if len(rows) > MOST_COMMITS:
+            why = f"over the newest {MOST_COMMITS} of the window; there are more"
+            self.note(Unseen(f"commits of {self.path}", why))
+        found, left = [], 0
+        for number, (sha, when, message, files) in enumerate(rows[:MOST_COMMITS]):
+            checkpoint()
+            diff = ""
+            if number < MOST_DIFFS and time.monotonic() - begun < SECONDS:
+                diff = self._diff(sha)
+            else:
+                left += 1
+            text = "\n".join([message, " ".join(files[:50]), diff])[:_TEXT]
+            owner = self._owner(files)
+            found.append(Change(when, "commit", owner, sha, config_diff(diff), text))
+        if left:
+            why = f"diffs not read (over {MOST_DIFFS} commits or {SECONDS:.0f} s)"
+            self.note(Unseen(f"commits of {self.path}", why, left))
+        return found
+
+    def _diff(self, sha: str) -> str:
+        # the first commit of all is the whole of it, and changes nothing that was there before
+        parents = self._run(
+            "rev-list", "--parents", "--max-count=1", "--end-of-options", sha
+        ).split()
+        if len(parents) < 2:
+            return ""
+        return self._run(
+            "diff",
+            *_PLAIN[:3],
+            "--unified=2",
+            "--end-of-options",
+            parents[1],
+            sha,
+            "--",
+            most=_DIFF,
+        ).strip()
+
+    def _tags(self, window: Window) -> list[Change]:
+        text = self._run(
+            "for-each-ref", "--sort=-creatordate", "--count=1000",
+            "--format=%(creatordate:unix)%01%(refname:strip=2)%01%(objectname)%01%(*objectname)%01"
+            "%(subject)", "refs/tags",
+        )  # fmt: skip
+        found = []
+        for line in text.split("\n"):
+            at, name, sha, target, subject = (*line.split("\x01"), "", "", "", "", "")[:5]
+            if at.isdigit() and window.holds(float(at)):
+                match = _TAG.fullmatch(name)
+                service = match["service"].rpartition("/")[2] if match else self._own_name
+                text = f"{subject} {target or sha}"[:_TEXT]
+                found.append(Change(float(at), "tag", service, name, {}, text))
+        return found
+
+    def _owner(self, files: Sequence[str]) -> str:
+        """The one service whose files these are: a known name in their paths, else the one folder all
+        lie in; the repository's own name when there is none."""
+        parts = [file.split("/")[:-1] for file in files]
+        known = {name.lower(): name for name in self._known()}
+        named = {known[p.lower()] for path in parts for p in path if p.lower() in known}
+        if len(named) == 1:
+            return named.pop()
+        tops = {next((p for p in path if p.lower() not in _MANY), "") for path in parts}
+        return tops.pop() if len(tops) == 1 and "" not in tops else self._own_name
+
+    def _run(self, *args: str, most: int = _LIST) -> str:
+        """Git's answer, cut after `most` bytes. Raises SourceError with what git says."""
+        config = [word for one in _OFF for word in ("-c", one)]
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+        quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1",
+                 "GIT_ALLOW_PROTOCOL": "none", "GIT_PAGER": "cat", "LC_ALL": "C", "TZ": "UTC"}  # fmt: skip
+        process = subprocess.Popen(
+            [self._git, "--no-pager", *config, "-C", str(self.path), *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**kept, **quiet},
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        too_long = threading.Timer(SECONDS, process.kill)
+        too_long.daemon = True
+        too_long.start()
+        try:
+            data = process.stdout.read(most)
+            cut = len(data) == most
+            if cut:
+                process.kill()
+            said = process.stderr.read(4096).decode("utf-8", "replace")
+            code = process.wait()
+        finally:
+            too_long.cancel()
+            process.kill()
+            process.stdout.close()
+            process.stderr.close()
+        if code and not cut:
+            line = " ".join(said.split())[:300]
+            why = line or f"git {args[0]} took over {SECONDS:.0f} s"
+            if "not a git repository" in line:
+                why = "no Git repository"
+            elif "dubious ownership" in line:
+                why = "belongs to somebody else; allow it with: git config --global --add safe.directory"
+            raise SourceError(f"--git {self.path}: {why}")
+        return data.decode("utf-8", "replace")

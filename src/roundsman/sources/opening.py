@@ -1,0 +1,96 @@
+"""Opens the sources a specification names. One that does not answer is noted; none at all is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roundsman.errors import SourceError
+from roundsman.sources.combined import CombinedSource
+from roundsman.sources.protocols import Source, Unseen, Window
+from roundsman.sources.spec import SourceSpec, check_counts, first_lines, is_address
+
+if TYPE_CHECKING:
+    from roundsman.sources.http import Header
+
+
+@dataclass(frozen=True)
+class Opening:
+    """One source that is to be opened: its kind and what it is called."""
+
+    kind: str
+    label: str
+    open: Callable[[], Source]
+
+
+def openings(
+    spec: SourceSpec, window: Window | None, known: Callable[[], Sequence[str]]
+) -> Iterator[Opening]:
+    """What there is to open beside the folder. `known`: services the others have named by then.
+
+    Raises SourceError for what is written wrongly, before anything is asked.
+    """
+    check_counts(spec)
+    from roundsman.sources.log_paths import LogPath
+
+    headers = [] if not spec.headers else _headers(spec)
+    for path in spec.logs:
+        if not is_address(path):
+            yield Opening("logs", path, partial(LogPath, Path(path)))
+    if spec.live:
+        if window is None:
+            raise SourceError("servers can only be asked about a window of time")
+        yield from _servers(spec, window, headers)
+    for path in spec.git:
+        from roundsman.sources.git import GitSource
+
+        yield Opening("git", path, partial(GitSource, Path(path), known))
+
+
+def _headers(spec: SourceSpec) -> list[Header]:
+    from roundsman.sources.http import parse_header
+
+    return [parse_header(one) for one in spec.headers]
+
+
+def _servers(spec: SourceSpec, window: Window, headers: list[Header]) -> Iterator[Opening]:
+    from roundsman.sources.http import parse_url
+    from roundsman.sources.log_address import KINDS as LOG_KINDS
+    from roundsman.sources.log_address import open_log_server, split_kind
+    from roundsman.sources.prometheus import PrometheusSource
+
+    for address in filter(is_address, spec.logs):
+        split_kind(address, list(LOG_KINDS), "--logs")
+        yield Opening("logs", address, partial(open_log_server, address, window, headers))
+    for url in spec.prometheus:
+        parse_url(url, "--prometheus")
+        yield Opening("prometheus", url, partial(PrometheusSource, url, window, headers))
+
+
+def open_sources(
+    spec: SourceSpec, window: Window | None, first: Sequence[tuple[Source, str]] = ()
+) -> CombinedSource:
+    """All of them as one. `first` are those that are open already, with their labels.
+
+    Raises SourceError when something is written wrongly, or when nothing at all answers.
+    """
+    members, failed = list(first), []
+
+    def known() -> list[str]:
+        return sorted({name for member, _ in members for name in member.services()})
+
+    wanted = list(openings(spec, window, known))
+    for one in wanted:
+        try:
+            members.append((one.open(), one.label))
+        except SourceError as error:
+            failed.append(Unseen(f"{one.kind} {one.label}", str(error)))
+    if not members:
+        raise SourceError(first_lines(one.why for one in failed) or "no source is named")
+    source = CombinedSource([member for member, _ in members], [label for _, label in members])
+    for unseen in failed:
+        source.note(unseen)
+    return source
