@@ -77,11 +77,16 @@ def look_at(drill: subprocess.Popen[str], incident: Path, home: Path) -> dict[st
         urls[name] = rest.strip()
         if line.startswith("Ctrl-C"):
             break
+    # the recording's: before it the whole system started, which is an event of its own
+    rows = (incident / "metrics" / "instances_up.csv").read_text().splitlines()[1:]
+    times = sorted(row.partition(",")[0] for row in rows)
+    window = f"{times[0]}/{times[-1]}"
     try:
         return {
             store: ask(
                 home, "--prometheus", urls[store], "--logs", str(incident / "logs"),
                 "--git", str(incident / "repository.git"), "--alert", str(incident / "alert.json"),
+                "--window", window,
             )
             for store in ("Prometheus", "VictoriaMetrics")
         }  # fmt: skip

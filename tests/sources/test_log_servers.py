@@ -13,8 +13,8 @@ import pytest
 
 from roundsman.errors import SourceError
 from roundsman.sources import Window, log_server
+from roundsman.sources.addresses import LOGS, open_server, split_kind
 from roundsman.sources.elastic import ElasticSource
-from roundsman.sources.log_address import open_log_server, split_kind
 from roundsman.sources.loki import LokiSource
 from roundsman.sources.times import iso, parse_time
 from roundsman.sources.victorialogs import VictoriaLogsSource
@@ -286,8 +286,8 @@ def test_the_kind_is_found_out_when_it_is_not_named(serve, kind):
         return inner(asked) if mine in asked.path else (404, b"404 page not found")
 
     url = serve(answer).url
-    assert type(open_log_server(url, WINDOW, [])) is source
-    assert type(open_log_server(f"{kind}+{url}", WINDOW, [])) is source
+    assert type(open_server(url, LOGS, "--logs", WINDOW, [])) is source
+    assert type(open_server(f"{kind}+{url}", LOGS, "--logs", WINDOW, [])) is source
 
 
 @each

@@ -69,10 +69,21 @@ def test_what_does_not_answer_is_unseen_while_something_does(tmp_path: Path) -> 
     assert "connection refused" in note.why
 
 
-def test_nothing_that_answers_is_an_error_with_the_reasons(tmp_path: Path) -> None:
-    spec = SourceSpec(logs=(str(tmp_path),), prometheus=("http://127.0.0.1:9",))
-    with pytest.raises(SourceError, match=r"no log in it .*; http://127.0.0.1:9.*refused"):
+def test_nothing_that_answers_is_an_error_with_the_reasons() -> None:
+    spec = SourceSpec(logs=("http://127.0.0.1:9",), prometheus=("http://127.0.0.1:9",))
+    with pytest.raises(
+        SourceError, match=r"127.0.0.1:9/loki.*refused.*; http://127.0.0.1:9.*refused"
+    ):
         open_sources(spec, WINDOW)
+
+
+@pytest.mark.parametrize("spec", [SourceSpec(logs=("gone",)), SourceSpec(git=("gone",))])
+def test_a_path_with_nothing_in_it_is_an_error_though_others_answer(
+    tmp_path: Path, spec: SourceSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SourceError, match="gone: "):
+        open_sources(spec, WINDOW, [(Lines(["a"]), "a")])
 
 
 def test_what_is_written_wrongly_is_an_error_though_others_answer(tmp_path: Path) -> None:

@@ -85,7 +85,9 @@ class Repository:
     def copy_to(self, target: Path) -> None:
         """A bare, packed copy: what a recording carries."""
         self._run("gc", "--quiet")
-        self._run("clone", "--quiet", "--bare", "--template=", str(self.folder), str(target))
+        self._run(
+            "clone", "--quiet", "--bare", "--template=", str(self.folder), str(target.absolute())
+        )
         # the copy must not name the folder it came from
         subprocess.run(
             [str(self._git), "-C", str(target), "remote", "remove", "origin"],

@@ -1,4 +1,8 @@
-"""Opens the sources a specification names. One that does not answer is noted; none at all is an error."""
+"""Opens the sources a specification names.
+
+A server that does not answer is noted, none at all is an error; so is a path with nothing in it, since
+that is a slip of the pen and no outage.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opening:
-    """One source that is to be opened: its kind and what it is called."""
+    """One source that is to be opened: its kind, what it is called, and whether it is a path."""
 
     kind: str
     label: str
     open: Callable[[], Source]
+    local: bool = False
 
 
 def openings(
@@ -39,7 +44,7 @@ def openings(
     headers = [] if not spec.headers else _headers(spec)
     for path in spec.logs:
         if not is_address(path):
-            yield Opening("logs", path, partial(LogPath, Path(path)))
+            yield Opening("logs", path, partial(LogPath, Path(path)), local=True)
     if spec.live:
         if window is None:
             raise SourceError("servers can only be asked about a window of time")
@@ -47,7 +52,7 @@ def openings(
     for path in spec.git:
         from roundsman.sources.git import GitSource
 
-        yield Opening("git", path, partial(GitSource, Path(path), known))
+        yield Opening("git", path, partial(GitSource, Path(path), known), local=True)
 
 
 def _headers(spec: SourceSpec) -> list[Header]:
@@ -57,14 +62,24 @@ def _headers(spec: SourceSpec) -> list[Header]:
 
 
 def _servers(spec: SourceSpec, window: Window, headers: list[Header]) -> Iterator[Opening]:
+    from roundsman.sources.addresses import LOGS, TRACES, open_server, split_kind
+    from roundsman.sources.argocd import ArgoSource
     from roundsman.sources.http import parse_url
-    from roundsman.sources.log_address import KINDS as LOG_KINDS
-    from roundsman.sources.log_address import open_log_server, split_kind
+    from roundsman.sources.kubernetes import KubernetesSource
     from roundsman.sources.prometheus import PrometheusSource
 
-    for address in filter(is_address, spec.logs):
-        split_kind(address, list(LOG_KINDS), "--logs")
-        yield Opening("logs", address, partial(open_log_server, address, window, headers))
+    several = [("logs", one, LOGS) for one in spec.logs if is_address(one)]
+    several += [("traces", one, TRACES) for one in spec.traces]
+    for kind, address, kinds in several:
+        split_kind(address, list(kinds), f"--{kind}")
+        opened = partial(open_server, address, kinds, f"--{kind}", window, headers)
+        yield Opening(kind, address, opened)
+    for url in spec.kubernetes:
+        parse_url(url, "--kubernetes")
+        yield Opening("kubernetes", url, partial(KubernetesSource, url, window, headers))
+    for url in spec.argocd:
+        parse_url(url, "--argocd")
+        yield Opening("argocd", url, partial(ArgoSource, url, window, headers))
     for url in spec.prometheus:
         parse_url(url, "--prometheus")
         yield Opening("prometheus", url, partial(PrometheusSource, url, window, headers))
@@ -87,6 +102,8 @@ def open_sources(
         try:
             members.append((one.open(), one.label))
         except SourceError as error:
+            if one.local:
+                raise
             failed.append(Unseen(f"{one.kind} {one.label}", str(error)))
     if not members:
         raise SourceError(first_lines(one.why for one in failed) or "no source is named")

@@ -34,7 +34,7 @@ _WINDOWS = 8
 class PrometheusSource(BaseSource):
     """Satisfies Source with the metrics of one server, fetched once a window.
 
-    `window` is the incident's: nothing outside of it and the hour before is asked for. Raises
+    `window` is the incident's: nothing outside of it is asked for. Raises
     SourceError when the server does not answer, or has no metrics in the window.
     """
 
@@ -110,8 +110,8 @@ class PrometheusSource(BaseSource):
         return "up" if "up" in self._metrics else selector(self._metrics[0])
 
     def _covered(self) -> Window | None:
-        """The part of the window (and the hour before it) in which there are samples."""
-        start, end = min(self._window.start, self._window.end - 3600.0), self._window.end
+        """The part of the window in which there are samples."""
+        start, end = self._window.start, self._window.end
         step = max(1.0, math.ceil((end - start) / 1000))
         promql = f"count({self._probe()})"
         rows = self._known(lambda: self._api.query_range(promql, start, end, step), [])

@@ -1,25 +1,27 @@
-"""Which kind of log server an address names: by its prefix, or by what it answers."""
+"""Which kind of log or trace server an address names: by its prefix, or by what it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from roundsman.errors import SourceError
 from roundsman.sources.elastic import ElasticSource
 from roundsman.sources.http import Header, HttpFailed, parse_url
-from roundsman.sources.log_server import LogServer
+from roundsman.sources.jaeger import JaegerSource
 from roundsman.sources.loki import LokiSource
-from roundsman.sources.protocols import Window
+from roundsman.sources.protocols import Source, Window
+from roundsman.sources.tempo import TempoSource
 from roundsman.sources.victorialogs import VictoriaLogsSource
 
-Kind = Callable[[str, Window, Sequence[Header]], LogServer]
-KINDS: dict[str, Kind] = {
+Kind = Callable[[str, Window, Sequence[Header]], Source]
+LOGS: dict[str, Kind] = {
     "loki": LokiSource,
     "victorialogs": VictoriaLogsSource,
     "elastic": ElasticSource,
     "elasticsearch": ElasticSource,
     "opensearch": ElasticSource,
 }
+TRACES: dict[str, Kind] = {"jaeger": JaegerSource, "tempo": TempoSource}
 
 
 def split_kind(address: str, kinds: Sequence[str], option: str) -> tuple[str, str]:
@@ -36,20 +38,23 @@ def split_kind(address: str, kinds: Sequence[str], option: str) -> tuple[str, st
     return (kind if plus else ""), url
 
 
-def open_log_server(address: str, window: Window, headers: Sequence[Header]) -> LogServer:
-    """The server behind an address, asked in turn when its kind is not named.
+def open_server(
+    address: str, kinds: Mapping[str, Kind], option: str, window: Window, headers: Sequence[Header]
+) -> Source:
+    """The server behind an address; each kind is tried in turn when none is named.
 
     Raises SourceError when it does not answer, or as none of the known kinds.
     """
-    kind, url = split_kind(address, list(KINDS), "--logs")
+    kind, url = split_kind(address, list(kinds), option)
     if kind:
-        return KINDS[kind](url, window, headers)
-    for name in ("loki", "victorialogs", "elastic"):
+        return kinds[kind](url, window, headers)
+    for opened in dict.fromkeys(kinds.values()):
         try:
-            return KINDS[name](url, window, headers)
+            return opened(url, window, headers)
         except HttpFailed as error:
             if error.lost:
                 raise
+    example = f"{next(iter(kinds))}+{url}"
     raise SourceError(
-        f"--logs {url}: answers as none of {', '.join(KINDS)}; name its kind, as in loki+{url}"
+        f"{option} {url}: answers as none of {', '.join(kinds)}; name its kind, as in {example}"
     )
