@@ -80,7 +80,7 @@ class GitSource(BaseSource):
     def command(self, kind: str, window: Window, service: str, text: str) -> Command | None:
         """The log of the window with its diffs."""
         since, until = f"--since={iso(round(window.start))}", f"--until={iso(round(window.end))}"
-        where = str(self.path.absolute())
+        where = str(self.path)
         return Command(("git", "-C", where, "log", "-p", "--first-parent", since, until))
 
     def _commits(self, window: Window) -> list[Change]:

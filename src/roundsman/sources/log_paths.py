@@ -86,7 +86,7 @@ class LogPath(BaseSource):
 
     def command(self, kind: str, window: Window, service: str, text: str) -> Command | None:
         """A search of the files."""
-        words, where = ("-hiF", "--", text or service), str(self.path.absolute())
+        words, where = ("--", text or service), str(self.path)
         if not any(file.packed for file in self._files):
-            return Command(("grep", "-r", *words, where))
-        return Command(("find", where, "-type", "f", "-exec", "zgrep", *words, "{}", "+"))
+            return Command(("grep", "-rhiF", *words, where))
+        return Command(("find", where, "-type", "f", "-exec", "zgrep", "-hiF", *words, "{}", "+"))

@@ -29,6 +29,8 @@ _GIVE_UP = 3
 #: rates look back at least so long (seconds): less is noise
 _LEAST_RATE = 10.0
 _WINDOWS = 8
+#: seconds without samples at an end of the window that are worth a note
+_QUIET = 120.0
 
 
 class PrometheusSource(BaseSource):
@@ -55,7 +57,7 @@ class PrometheusSource(BaseSource):
         )
         self._metrics = sorted(name for name in names if not of_itself(name)) or sorted(names)
         if len(names) > len(self._metrics):
-            why = "what runtimes, exporters and the store say of themselves: not asked for"
+            why = "what runtimes, exporters, kernels and the store say of themselves: not asked for"
             self.note(Unseen(f"metrics of {self.url}", why, len(names) - len(self._metrics)))
         self._interval = self._scrape_interval()
         self._data = self._covered()
@@ -118,7 +120,14 @@ class PrometheusSource(BaseSource):
         times = [float(at) for row in rows for at, _ in row.get("values", [])]
         if not times:
             return Window(start, end)
-        return Window(max(start, min(times) - step), min(end, max(times) + step))
+        first, last = max(start, min(times) - step), min(end, max(times) + step)
+        quiet = max(_QUIET, 4 * self._interval, 2 * step)
+        if first - start > quiet:
+            self.note(Unseen(f"metrics of {self.url}", f"no samples before {iso(round(first))}"))
+        if end - last > quiet:
+            why = f"no samples after {iso(round(last))}: it is filled no more, or clocks differ"
+            self.note(Unseen(f"metrics of {self.url}", why))
+        return Window(first, last)
 
     def services(self) -> list[str]:
         """The values of the first usual label that has some, as long as those are not too many."""

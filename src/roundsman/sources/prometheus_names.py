@@ -34,6 +34,18 @@ _OF_THEMSELVES = (
     "go_threads", "promhttp_", "scrape_", "python_gc_", "python_info", "net_conntrack_", "ALERTS",
     "prometheus_", "node_scrape_", "vm_", "flag",
 )  # fmt: skip
+#: of the thousand counters of a kernel, those that say how full, busy or broken a host is: the others
+#: wander by themselves, and would be onsets of everything
+_OF_HOSTS = (
+    "node_load", "node_cpu_seconds_total", "node_memory_MemAvailable_bytes", "node_memory_SwapFree_bytes",
+    "node_filesystem_avail_bytes", "node_filesystem_files_free", "node_filesystem_readonly",
+    "node_disk_io_time_seconds_total", "node_network_receive_bytes_total",
+    "node_network_transmit_bytes_total", "node_network_receive_errs_total",
+    "node_network_transmit_errs_total", "node_network_receive_drop_total", "node_netstat_Tcp_RetransSegs",
+    "node_pressure_", "node_vmstat_oom_kill", "node_vmstat_pgmajfault", "node_filefd_allocated",
+    "node_nf_conntrack_entries", "node_boot_time_seconds", "node_procs_blocked", "node_md_disks",
+    "node_timex_offset_seconds", "node_up",
+)  # fmt: skip
 _EXPORTER = ("_exporter_", "exporter_build_info")
 _UNITS = ("_seconds", "_milliseconds", "_ms", "_bytes")
 
@@ -52,7 +64,10 @@ class Asked:
 
 
 def of_itself(metric: str) -> bool:
-    """Whether a metric is about a runtime, an exporter or the store and not about a service's work."""
+    """Whether a metric is about a runtime, an exporter, the store or a kernel's inside, and not about a
+    service's work or how full its host is."""
+    if metric.startswith("node_"):
+        return not metric.startswith(_OF_HOSTS)
     return metric.startswith(_OF_THEMSELVES) or any(part in metric for part in _EXPORTER)
 
 
