@@ -62,8 +62,23 @@ def test_a_changed_setting_is_seen_with_both_values(repo: Repo) -> None:
     assert change.at == START + 120
     assert change.diff == {"pool": (4, 40)}
     assert "more room" in change.text
-    assert "+pool: 40" in change.text
-    assert first.diff == {}  # nothing was there before
+    assert "+pool: 40" in change.patch
+    assert change.commit == sha
+    assert (first.diff, first.patch) == ({}, "")  # nothing was there before
+    assert not change.first
+
+
+def test_what_begins_a_service_is_told_from_what_changes_it(repo: Repo) -> None:
+    repo.commit("pay", {"pay/main.py": "a = 1\n"})
+    repo.commit("cart", {"cart/main.py": "a = 1\n", "cart/x.yaml": "limit: 1\n"})
+    repo.commit("more", {"cart/y.yaml": "limit: 1\n"})
+    found = GitSource(repo.path).changes(ALL)
+    assert [(one.service, one.first) for one in found] == [
+        ("pay", True),
+        ("cart", True),
+        ("cart", False),
+    ]
+    assert all(one.diff == {} for one in found)
 
 
 def test_only_the_window_counts_ends_included(repo: Repo) -> None:
@@ -150,7 +165,7 @@ def test_nothing_that_a_repository_configures_is_run(repo: Repo, tmp_path: Path)
     assert not (tmp_path / "sprung").exists()
     changes = GitSource(repo.path).changes(Window(START, 4_000_000_000))
     assert len(changes) == 2
-    assert "+2" in changes[-1].text
+    assert "+2" in changes[-1].patch
     assert not (tmp_path / "sprung").exists()
 
 

@@ -71,7 +71,15 @@ class ArgoSource(BaseSource):
             told += f" by {who}" if who else ""
             revision = str(next(iter(now.values()), "")) or f"history {one.get('id')}"
             found.append(
-                Change(when, "deploy", name, revision[:64], diff if before else {}, told[:2000])
+                Change(
+                    when,
+                    "deploy",
+                    name,
+                    revision[:64],
+                    diff if before else {},
+                    told[:2000],
+                    revision,
+                )
             )
             before = now
         return found

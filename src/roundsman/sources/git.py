@@ -23,12 +23,12 @@ from roundsman.sources.protocols import Change, Command, Unseen, Window
 from roundsman.sources.times import iso
 
 #: commits of one window that are read, and those whose contents are
-MOST_COMMITS, MOST_DIFFS = 500, 100
+MOST_COMMITS, MOST_DIFFS = 500, 200
 #: bytes of one answer, and of one commit's diff
 _LIST, _DIFF = 4 * 1024 * 1024, 128 * 1024
 #: seconds for one window
 SECONDS = 20.0
-_TEXT = 2000
+_TEXT, _PATCH = 2000, 60_000
 _OFF = (
     "core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.pager=cat", "diff.external=",
     "log.showSignature=false", "color.ui=false", f"core.attributesFile={os.devnull}",
@@ -55,6 +55,7 @@ class GitSource(BaseSource):
         super().__init__(["changes"])
         self.path, self._known = path, known
         self._kept: dict[tuple[float, float], list[Change]] = {}
+        self._diffs: dict[str, str] = {}
         program = shutil.which("git")
         if program is None:
             raise SourceError(f"--git {path}: git is not installed")
@@ -89,49 +90,61 @@ class GitSource(BaseSource):
         text = self._run(
             "log", *_PLAIN, "-z", "--name-only", f"--max-count={MOST_COMMITS + 1}",
             f"--since=@{int(window.start) - 1}", f"--until=@{int(window.end) + 1}",
-            "--format=%x01%H%x02%ct%x02%B%x02", "--end-of-options", "HEAD", "--",
+            "--format=%x01%H%x02%ct%x02%P%x02%B%x02", "--end-of-options", "HEAD", "--",
         )  # fmt: skip
         rows = []
         for part in text.split("\x01")[1:]:
-            sha, at, message, names = (*part.split("\x02", 3), "", "", "")[:4]
+            sha, at, parents, message, names = (*part.split("\x02", 4), "", "", "", "")[:5]
             files = [name for name in re.split(r"[\0\n]+", names) if name]
             if _SHA.fullmatch(sha) and at.isdigit() and window.holds(float(at)):
-                rows.append((sha, float(at), message.strip(), files))
+                rows.append((sha, float(at), parents.split(), message.strip(), files))
         if len(rows) > MOST_COMMITS:
             why = f"over the newest {MOST_COMMITS} of the window; there are more"
             self.note(Unseen(f"commits of {self.path}", why))
         found, left = [], 0
-        for number, (sha, when, message, files) in enumerate(rows[:MOST_COMMITS]):
+        for number, (sha, when, above, message, files) in enumerate(rows[:MOST_COMMITS]):
             checkpoint()
-            diff = ""
-            if number < MOST_DIFFS and time.monotonic() - begun < SECONDS:
-                diff = self._diff(sha)
-            else:
-                left += 1
-            text = "\n".join([message, " ".join(files[:50]), diff])[:_TEXT]
+            if sha not in self._diffs:
+                if number >= MOST_DIFFS or time.monotonic() - begun > SECONDS:
+                    left += 1
+                else:
+                    self._diffs[sha] = self._diff(sha, above)
+            diff = self._diffs.get(sha, "")
             owner = self._owner(files)
-            found.append(Change(when, "commit", owner, sha, config_diff(diff), text))
+            found.append(
+                Change(
+                    at=when,
+                    kind="commit",
+                    service=owner,
+                    name=sha,
+                    diff=config_diff(diff),
+                    text="\n".join([message, " ".join(files[:50])])[:_TEXT],
+                    commit=sha,
+                    patch=diff[:_PATCH],
+                    first=not above or ("new file mode" in diff and self._is_new(above, files)),
+                )
+            )
         if left:
             why = f"diffs not read (over {MOST_DIFFS} commits or {SECONDS:.0f} s)"
             self.note(Unseen(f"commits of {self.path}", why, left))
         return found
 
-    def _diff(self, sha: str) -> str:
+    def _diff(self, sha: str, above: Sequence[str]) -> str:
         # the first commit of all is the whole of it, and changes nothing that was there before
-        parents = self._run(
-            "rev-list", "--parents", "--max-count=1", "--end-of-options", sha
-        ).split()
-        if len(parents) < 2:
+        if not above or not _SHA.fullmatch(above[0]):
             return ""
         return self._run(
-            "diff",
-            *_PLAIN[:3],
-            "--unified=2",
-            "--end-of-options",
-            parents[1],
-            sha,
-            "--",
-            most=_DIFF,
+            "diff", *_PLAIN[:3], "--unified=2", "--end-of-options", above[0], sha, "--", most=_DIFF
+        ).strip()
+
+    def _is_new(self, above: Sequence[str], files: Sequence[str]) -> bool:
+        """Whether nothing lay in the one folder of a commit's files before it."""
+        tops = {file.partition("/")[0] for file in files}
+        if len(tops) != 1 or not _SHA.fullmatch(above[0]):
+            return False
+        (top,) = tops
+        return not self._run(
+            "ls-tree", "--name-only", "--end-of-options", above[0], "--", top
         ).strip()
 
     def _tags(self, window: Window) -> list[Change]:
@@ -147,7 +160,8 @@ class GitSource(BaseSource):
                 match = _TAG.fullmatch(name)
                 service = match["service"].rpartition("/")[2] if match else self._own_name
                 text = f"{subject} {target or sha}"[:_TEXT]
-                found.append(Change(float(at), "tag", service, name, {}, text))
+                commit = target or sha
+                found.append(Change(float(at), "tag", service, name, {}, text, commit))
         return found
 
     def _owner(self, files: Sequence[str]) -> str:

@@ -20,6 +20,8 @@ _REVISION = "deployment.kubernetes.io/revision"
 _NAME = "app.kubernetes.io/name"
 #: a pod's name is its owner's with one or two random parts, or a number
 _POD = re.compile(r"^(?P<owner>.+?)(?:-[a-f0-9]{6,10})?-(?:[a-z0-9]{5}|\d+)$")
+#: an image's tag that is a commit
+_COMMIT = re.compile(r":(?:\w+-)?([0-9a-f]{7,40})$")
 
 Item = Mapping[str, Any]
 
@@ -167,7 +169,12 @@ def _rollout(
     cause = text(at(one, "metadata", "annotations"), "kubernetes.io/change-cause")
     told = f"revision {_revision(one)} {' '.join(images)} {cause}".strip()
     name = images[0] if images else f"revision {_revision(one)}"
-    return Change(when, kind, service, name, diff if before is not None else {}, told[:2000])
+    tag = _COMMIT.search(name)
+    known = before is not None
+    return Change(
+        when, kind, service, name, diff if known else {}, told[:2000], tag[1] if tag else "",
+        first=_revision(one) == 1,
+    )  # fmt: skip
 
 
 def _settings(replica_set: Item) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class PrometheusSource(BaseSource):
     def _probe(self) -> str:
         return "up" if "up" in self._metrics else selector(self._metrics[0])
 
-    def _covered(self) -> Window | None:
+    def _covered(self) -> Window:
         """The part of the window in which there are samples."""
         start, end = self._window.start, self._window.end
         step = max(1.0, math.ceil((end - start) / 1000))
@@ -163,22 +163,22 @@ class PrometheusSource(BaseSource):
             if service in row[0].service.lower() and metric in row[0].metric.lower()
         ]
 
-    def _fetched(self, window: Window) -> list[tuple[Series, str, float]]:
-        key = (window.start, window.end)
-        if key not in self._kept:
-            if len(self._kept) >= _WINDOWS:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = self._fetch(window)
-        return self._kept[key]
-
-    def _fetch(self, asked: Window) -> list[tuple[Series, str, float]]:
-        data = self._data or asked
+    def _fetched(self, asked: Window) -> list[tuple[Series, str, float]]:
+        data = self._data
         start, end = max(asked.start, data.start), min(asked.end, data.end)
         if start >= end:
             self.note(Unseen(f"metrics of {self.url}", f"no samples between {_span(asked)}"))
             return []
         step = float(max(self._interval, math.ceil((end - start) / POINTS)))
         start = math.ceil(start / step) * step  # the same steps whoever asks
+        key = (start, end)
+        if key not in self._kept:
+            if len(self._kept) >= _WINDOWS:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = self._fetch(start, end, step)
+        return self._kept[key]
+
+    def _fetch(self, start: float, end: float, step: float) -> list[tuple[Series, str, float]]:
         look_back = f"[{max(4 * self._interval, step, _LEAST_RATE):.0f}s]"
         todo = [
             (metric, one)
