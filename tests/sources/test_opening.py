@@ -77,6 +77,12 @@ def test_nothing_that_answers_is_an_error_with_the_reasons() -> None:
         open_sources(spec, WINDOW)
 
 
+@pytest.mark.parametrize("kind", ["logs", "git", "prometheus"])
+def test_an_empty_entry_is_a_slip_of_the_shell(kind: str) -> None:
+    with pytest.raises(SourceError, match=f"--{kind} is empty"):
+        open_sources(read_sources({kind: " "}, "incident.yaml", Path()), WINDOW)
+
+
 @pytest.mark.parametrize("spec", [SourceSpec(logs=("gone",)), SourceSpec(git=("gone",))])
 def test_a_path_with_nothing_in_it_is_an_error_though_others_answer(
     tmp_path: Path, spec: SourceSpec, monkeypatch: pytest.MonkeyPatch

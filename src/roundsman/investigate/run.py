@@ -28,6 +28,7 @@ from roundsman.investigate.verdict import settle
 from roundsman.investigate.windows import unasked
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy
+from roundsman.sources import IncidentFolder
 
 Watcher = Callable[[Event, LiveRun], None]
 
@@ -74,9 +75,8 @@ def prepare(
     policy = declared(policy)
     app = build_app(threaded(make_tools(incident)), chosen, policy, store=store)
     # a server's telemetry ends when it is asked: a resumed run looks at the same window and services
-    asked = (
-        request if incident.path and not request.sources.beside else _as_opened(request, incident)
-    )
+    alone = isinstance(incident.source, IncidentFolder)
+    asked = request if alone else _as_opened(request, incident)
     setup = {
         "what": "investigate",
         **asked.to_setup(),

@@ -110,12 +110,15 @@ def read_sources(content: Any, file: str, folder: Path) -> SourceSpec:
 
 
 def _from(folder: Path, key: str, text: str) -> str:
-    return text if key == "headers" or is_address(text) else str(folder / text)
+    keep = key == "headers" or is_address(text) or not text.strip()
+    return text if keep else str(folder / text)
 
 
 def check_counts(spec: SourceSpec) -> None:
-    """Raises SourceError when there are more of one kind than are asked."""
+    """Raises SourceError when an entry is empty, or there are more of one kind than are asked."""
     for kind in KINDS:
+        if not all(one.strip() for one in getattr(spec, kind)):
+            raise SourceError(f"--{kind} is empty; leave it out, or give a path or an address")
         if len(getattr(spec, kind)) > _MOST:
             raise SourceError(f"--{kind}: {len(getattr(spec, kind))} are named, at most {_MOST}")
 
