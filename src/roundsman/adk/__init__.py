@@ -12,6 +12,7 @@ _LAZY = {
     "FinishLine": "roundsman.adk.finish",
     "PlanBook": "roundsman.adk.plan",
     "resume": "roundsman.adk.app",
+    "verified_by": "roundsman.adk.effects_once",
     "GuardPlugin": "roundsman.adk.plugin",
     "loop_until_done": "roundsman.adk.loop_node",
     "ScriptedModel": "roundsman.adk.scripted",
@@ -35,6 +36,7 @@ __all__ = [
     "loop_until_done",
     "plugin_of",
     "resume",
+    "verified_by",
 ]
 
 

@@ -12,6 +12,7 @@ from google.adk.apps import App
 
 from roundsman.adk.audit import refuse_gaps
 from roundsman.adk.coverage import Coverage
+from roundsman.adk.effects_once import ask_the_tools, checks_of
 from roundsman.adk.engine import install
 from roundsman.adk.hints import quiet_call_limit
 from roundsman.adk.kinds import is_node
@@ -69,16 +70,19 @@ def guarded(
         for name, tool in policy.tools.allow.items()
         if tool.args or tool.spans
     }
+    keys = {n: t.idempotency for n, t in policy.tools.allow.items() if t.idempotency}
     plugin = GuardPlugin(
         opener,
         effects,
         Scheduler(policy),
         bounded,
+        keys,
         coverage,
         rules_for(policy),
         policy.conversation.look_back,
         policy,
     )
+    plugin.checks = checks_of(found.nodes)
     coverage.mark(found)
     plugin.cover(found)
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]
@@ -129,7 +133,8 @@ def plugin_of(app: App) -> GuardPlugin:
 
 def resume(app: App, run_id: str, session_id: str) -> LiveRun:
     """The next run of this session goes on with an interrupted run: its counters, and what it had
-    recorded is given back instead of being done again.
+    recorded is given back instead of being done again. A tool's own check (`verified_by`) is asked
+    about its unknown writes first.
 
     Args:
         app: guarded, of the same agent under the same policy.
@@ -143,6 +148,7 @@ def resume(app: App, run_id: str, session_id: str) -> LiveRun:
         LeaseHeld, JournalDamaged, LedgerError: as for the journal.
     """
     plugin = plugin_of(app)
+    ask_the_tools(plugin.opener.store, run_id, plugin.checks)
     run = plugin.opener.reopen(run_id)
     plugin.expect(session_id, run, ends=True)
     return run

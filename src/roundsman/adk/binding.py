@@ -23,7 +23,7 @@ from roundsman.errors import RefusedToStart
 from roundsman.guard import Judgement, Kind, Verdict
 from roundsman.guard.events import ActionBegins, UserTurn
 from roundsman.guard.said import Said
-from roundsman.ledger import LiveRun
+from roundsman.ledger import LiveRun, Store
 
 
 class Opener(Protocol):
@@ -32,6 +32,9 @@ class Opener(Protocol):
     def __call__(self, invocation: str, question: str, /) -> LiveRun: ...
 
     def reopen(self, run_id: str) -> LiveRun: ...
+
+    @property
+    def store(self) -> Store: ...
 
 
 class RunBinding:

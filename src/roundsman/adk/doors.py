@@ -20,7 +20,7 @@ from roundsman.adk.kinds import state_arguments
 from roundsman.adk.model import guard_model
 from roundsman.adk.results import status_of
 from roundsman.adk.scheduler import NotRun, Scheduler
-from roundsman.adk.waiting import pause
+from roundsman.adk.waiting import Paused, pause
 from roundsman.guard import Kind, Verdict, decide
 from roundsman.guard.events import ActionBegins, Ruled
 from roundsman.ledger import LiveRun
@@ -156,7 +156,8 @@ class SideDoors:
         if verdict.kind > Kind.AMEND:
             return self._refusal(run, tool.name, verdict)
         with self._settled(run, action) as outcome, bound(run, action.id, agent):
-            outcome.append(await inner(args={**args, **action.args}, tool_context=context))
+            given = {**args, **action.args, **action.idempotency}
+            outcome.append(await inner(args=given, tool_context=context))
         return outcome[0]
 
     async def judged_node(self, node: Any, run_node: Any, ctx: Any, node_input: Any) -> Any:
@@ -195,15 +196,16 @@ class SideDoors:
     def changed(self, opened: Open, args: dict[str, Any]) -> dict[str, Any] | None:
         """A callback after the guard's has changed the arguments: they are bounded once more, in
         place, and the change is on record. Returns the refusal when they may not run."""
-        run = opened.run
-        action = replace(opened.action, args=dict(args), at=run.clock())
-        bounds = [placed for placed in run.rules if placed.rule.name == "clamp"]
+        run, key = opened.run, opened.action.idempotency
+        given = {name: value for name, value in args.items() if name not in key}
+        action = replace(opened.action, args=given, at=run.clock())
+        bounds = [placed for placed in run.rules if placed.rule.name in ("clamp", "approval")]
         verdict = decide(bounds, run.account, action).verdict
         fitted = verdict.event.args if isinstance(verdict.event, ActionBegins) else action.args
         refused = verdict.kind > Kind.AMEND
         if not refused:
             args.clear()
-            args.update(fitted)
+            args.update({**fitted, **key})
         before = dict(opened.action.args)
         run.write(
             Ruled(
@@ -226,6 +228,8 @@ class SideDoors:
         outcome: list[Any] = []
         try:
             yield outcome
+        except Paused:  # it was left in the middle, and has no outcome yet
+            raise
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:500]
             self._settle(run, action, {"error": text}, "error")
@@ -257,7 +261,7 @@ def bind_tool(tool: Any) -> None:
             if again.kind > Kind.AMEND:
                 return opened.guard._refusal(opened.run, opened.action.tool, again)
             opened.proposed = True
-        if args != dict(opened.action.args):
+        if args != {**opened.action.args, **opened.action.idempotency}:
             refused = opened.guard.changed(opened, args)
             if refused is not None:
                 return refused
@@ -267,6 +271,9 @@ def bind_tool(tool: Any) -> None:
                 return await guard._scheduler.run(
                     run, tool, tool_context, lambda: inner(args=args, tool_context=tool_context)
                 )
+            except Paused:  # it was left in the middle, and has no outcome yet
+                OPEN.pop(key_of(tool_context), None)
+                raise
             except NotRun as refused:
                 action = opened.action
                 if not refused.cancelled:

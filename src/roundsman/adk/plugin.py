@@ -23,6 +23,7 @@ from roundsman.adk.doors import (
     may_ask,
     not_run,
 )
+from roundsman.adk.effects_once import key_for, key_parameter
 from roundsman.adk.kinds import calls_agent, is_called, is_delegated, is_engine_tool, is_remote
 from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
@@ -48,6 +49,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         effects: declared effect of each tool; the rest counts as a write.
         scheduler: lets calls take turns.
         bounded: bounded arguments of each tool, as the policy names them.
+        keys: the parameter of each tool that takes an idempotency key, as the policy names it.
         coverage: the net for what the audit could not see.
         own_rules: the policy's rules; its allowlist and bounds hold in another app's run, too.
         look_back: characters of a streamed reply that are held back for the checks of texts.
@@ -62,6 +64,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         effects: Mapping[str, str],
         scheduler: Scheduler,
         bounded: Mapping[str, frozenset[str]] | None = None,
+        keys: Mapping[str, str] | None = None,
         coverage: Coverage | None = None,
         own_rules: Sequence[Placed] = (),
         look_back: int = 0,
@@ -75,7 +78,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self._taints = any(p.rule.name == "taint" for p in own_rules)
         self._effects = effects
         self._scheduler = scheduler
-        self._bounded = bounded or {}
+        self._bounded, self._keys = bounded or {}, keys or {}
+        self.checks: Mapping[str, Any] = {}
         self._origins = Origins()
         self._runs: dict[str, LiveRun] = {}
         self._nested: set[str] = set()
@@ -142,6 +146,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self.coverage.passed(run, tool_context.function_call_id)
         if (stranger := self._origins.refusal(run, tool)) is not None:
             return stranger
+        tool_args.pop(self._key_parameter(tool), None)  # a key the model made up says nothing
         prints = call_prints(tool.name, tool_args, self._effects.get(tool.name))
         past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
@@ -166,6 +171,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             return self._refusal(run, tool.name, verdict)
         if verdict.kind is Kind.AMEND:
             tool_args.update(action.args)
+        tool_args.update(action.idempotency)
         verdict = replace(verdict, changes=own.changes + verdict.changes)
         OPEN[key_of(tool_context)] = Open(run, self, action, verdict, tool, proposed=not later)
         for_ever = self._scheduler.draw(run, tool, action, tool_context)
@@ -208,8 +214,12 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         name = tool.name
         bounded = self._bounded.get(name)
         signature = signature_of(tool, bounded) if bounded else None
+        action = run.next_action_id()
+        parameter = self._key_parameter(tool)
+        before = run.retried.get(parameter) if prints else None  # an attempt at this very call
+        key = before or key_for(run.run_id, action)
         return ActionBegins(
-            id=run.next_action_id(),
+            id=action,
             loop=current_loop(),
             tool=name,
             args=dict(args),
@@ -222,7 +232,15 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             **(prints or call_prints(name, args, self._effects.get(name))),
             declared=signature.declared if signature else {},
             unknown=signature.unknown(args) if signature else (),
+            idempotency={parameter: key} if parameter else {},
         )
+
+    def _key_parameter(self, tool: Any) -> str:
+        """The parameter by which a write takes an idempotency key; empty when it takes none."""
+        if self._effects.get(tool.name, "write") in ("read", "poll"):
+            return ""
+        bounded = self._bounded.get(tool.name, frozenset())
+        return key_parameter(tool, self._keys.get(tool.name), bounded)
 
     def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]:
         reason = verdict.reason

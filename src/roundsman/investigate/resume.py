@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from roundsman.adk import plugin_of
+from roundsman.adk.effects_once import ask_the_tools
 from roundsman.errors import LedgerError, SetupChanged, SourceError
 from roundsman.guard import rules_for
 from roundsman.guard.events import RunBegins, RunResumes
@@ -60,6 +62,7 @@ def resume(
             f"--accept-change"
         )
     resumes = RunResumes(policy=case.policy.digest if changes else "", accepted=changes)
+    ask_the_tools(store, run_id, plugin_of(case.app).checks)
     run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
     return carry_out(case, run, watch)
 

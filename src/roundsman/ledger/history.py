@@ -100,6 +100,8 @@ class Replay:
 
     def __init__(self, pasts: Iterable[Past], changed: bool = False) -> None:
         self._changed = changed
+        self.missed: Past | None = None
+        """What was on record of the call that was asked for last, when its end is not known."""
         self._steps: dict[tuple[str, str], deque[Past]] = {}
         self._actions: dict[tuple[str, str], deque[Past]] = {}
         for past in sorted(pasts, key=lambda p: not p.known):  # the known of equal calls first
@@ -128,8 +130,10 @@ class Replay:
         self, shelf: dict[tuple[str, str], deque[Past]], agent: str, what: str, name: str
     ) -> Past | None:
         waiting = shelf.get((agent, what))
+        self.missed = None
         if waiting:
             past = waiting.popleft()
+            self.missed = None if past.known else past
             if not waiting:
                 del shelf[agent, what]
             return past if past.known else None

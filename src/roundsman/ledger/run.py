@@ -200,6 +200,14 @@ class LiveRun:
             self.stop("failed", str(error), layer="tool")
             return None
 
+    @property
+    def retried(self) -> Mapping[str, str]:
+        """The idempotency key of the call asked for last, where it was begun before: the same key
+        for every attempt at it."""
+        missed = self.history.replay.missed if self.history is not None else None
+        begins = missed.begins if missed is not None else None
+        return begins.idempotency if isinstance(begins, ev.ActionBegins) else {}
+
     def next_action_id(self) -> str:
         """`a1`, `a2` ... in the order actions are asked for."""
         with self._lock:

@@ -22,6 +22,7 @@ def settle_unknown(store: Store, run_id: str, action: str, decision: str, by: st
         LeaseHeld: the run is alive in another process.
         JournalDamaged: its journal is not whole.
     """
+    store.info(run_id)  # an unknown run is told with those it may be meant for
     unknown = {a.id: a for a in History(store.records(run_id)).unknown}
     if action not in unknown:
         there = ", ".join(unknown) or "none"
