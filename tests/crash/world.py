@@ -23,10 +23,21 @@ loop: {progress: reference, max_rounds: 6, stop_after_idle_rounds: 3}
 round: {steps: 5}
 repetition: {mode: "off"}
 """
+ASKING = """\
+version: 1
+extends: default
+loop: {progress: reference, max_rounds: 6, stop_after_idle_rounds: 3}
+run: {on_limit: ask, steps: 1}
+tools: {allow: {set_valve: {approve: always}}}
+repetition: {mode: "off"}
+"""
+"""A story in which a person is asked: for one call, and at a limit. It is told where a file `asking`
+is in the folder."""
 DECLARED = {
     "look": {"effect": "read"},
     "progress": {"effect": "poll"},
     "set_valve": {"effect": "write"},
+    "open_gate": {"effect": "write"},
 }
 
 
@@ -85,6 +96,10 @@ def install(folder: Path, kill: str) -> Truth:
         """Set the valve."""
         return ran("set_valve", level=level)
 
+    async def open_gate(name: str) -> dict[str, Any]:
+        """Open a gate."""
+        return ran("open_gate", name=name)
+
     async def restart_pod(pod: str) -> dict[str, Any]:
         """Restart a pod."""
         return ran("restart_pod", pod=pod)
@@ -100,8 +115,18 @@ def install(folder: Path, kill: str) -> Truth:
         text = json.dumps({"findings": list(findings), "done": done})
         return types.Content(role="model", parts=[types.Part(text=text)])
 
+    asking = (folder / "asking").exists()
+
     def think(index: int, step: int) -> types.Content:
         new = secrets.token_hex(4)
+        if asking and step == 1:
+            return calls(
+                ("look", {"place": new}),
+                ("set_valve", {"level": new}),
+                ("open_gate", {"name": new}),
+            )
+        if asking:
+            return says("the valve was shut", done=True)
         if index == 1 and step == 1:
             return calls(
                 ("look", {"place": new}), ("look", {"place": "b"}), ("restart_pod", {"pod": new})
@@ -135,7 +160,7 @@ def install(folder: Path, kill: str) -> Truth:
             )
 
     run.model_named = lambda name: Mind(model="mind")
-    run.make_tools = lambda incident: [look, progress, set_valve, restart_pod]
+    run.make_tools = lambda incident: [look, progress, set_valve, open_gate, restart_pod]
     run.threaded = lambda tools: tools
     agent.DECLARED.clear()
     agent.DECLARED.update(DECLARED)

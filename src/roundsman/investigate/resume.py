@@ -44,7 +44,8 @@ def resume(
         JournalDamaged: the journal is not whole.
     """
     saved = store.report(run_id)
-    if saved is not None and store.info(run_id).status in ("done", "stopped"):
+    final = saved is not None and saved["stop"]["reason"] != "asked"  # else of when it waited
+    if saved is not None and final and store.info(run_id).status in ("done", "stopped"):
         return saved, False
     store.verify(run_id)
     records = store.records(run_id)

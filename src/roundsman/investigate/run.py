@@ -196,7 +196,7 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
         note = "; part of the window was not looked at (see what was not seen)"
         report["cause"]["because"] += note
     report["unseen"] = [*incident.unseen, *left, *missing]
-    if run.broken:
+    if run.broken and report["stop"]["reason"] != "asked":
         report["cause"]["next_action"] = (
             f"when the journal can be used: roundsman resume {run.run_id}"
         )
