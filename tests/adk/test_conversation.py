@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.apps import App
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
 from google.adk.tools import AgentTool
@@ -16,6 +17,9 @@ from google.genai import types
 from pydantic import Field
 
 from roundsman import guarded, load_policy
+from roundsman.adk import resume
+from roundsman.ledger import open_store
+from roundsman.ledger.answering import answer
 from roundsman.policy import Policy
 from roundsman.testing import ScriptedModel, call, run_guarded
 
@@ -331,3 +335,28 @@ def test_results_of_earlier_turns_taint_and_words_of_earlier_turns_count(tmp_pat
 
     asyncio.run(talk())
     assert paid.made == [("bob", 20)]
+
+
+def test_an_untrusted_write_waits_for_a_person_and_runs_once_when_approved(tmp_path: Path) -> None:
+    paid = Payments()
+    rules = policy(tmp_path, TAINT.replace("refuse", "ask"), EFFECTS)
+    store = open_store(tmp_path / "home")
+    message = types.Content(role="user", parts=[types.Part(text="read the mail")])
+
+    async def work(run_id: str = "") -> Any:
+        script = [call("read_mail"), call("pay", to="carol", amount=7), "done"]
+        agent = LlmAgent(name="clerk", model=ScriptedModel(script), tools=[read_mail, paid.tool()])
+        app = guarded(App(name="shop", root_agent=agent), rules, store=store)
+        runner = InMemoryRunner(app=app)
+        session = await runner.session_service.create_session(app_name="shop", user_id="u")
+        if run_id:
+            resume(app, run_id, session.id)
+        async for _ in runner.run_async(user_id="u", session_id=session.id, new_message=message):
+            pass
+
+    asyncio.run(work())
+    (run_id,) = store.ids()
+    assert (store.info(run_id).status, paid.made) == ("waiting", [])
+    answer(store, run_id, "q1", "approve", by="eve")
+    asyncio.run(work(run_id))
+    assert (store.info(run_id).status, paid.made) == ("done", [("carol", 7)])

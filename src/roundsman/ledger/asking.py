@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from roundsman.guard import Account, Judgement, Kind
 from roundsman.guard import events as ev
-from roundsman.guard.asking import ACTION, ENGINE, LIMIT, RULE, Question, exact_digest
+from roundsman.guard.asking import ACTION, ENGINE, LIMIT, Question, exact_digest
 from roundsman.guard.decide import WAITS
 from roundsman.ledger.fold import event_of
 from roundsman.ledger.records import Record
@@ -28,7 +28,8 @@ def questions(judged: Judgement, event: ev.Event, account: Account, number: int)
     found = list[ev.Asked]()
     at = event.at
     loop, agent = getattr(event, "loop", ""), getattr(event, "agent", "")
-    limits = [v for v in asks if v.rule != RULE and v.rule not in open_limits]
+    about_limits = [v for v in asks if not isinstance(v.event, ev.ActionBegins)]
+    limits = [v for v in about_limits if v.rule not in open_limits]
     if limits:
         found.append(
             ev.Asked(
@@ -45,10 +46,11 @@ def questions(judged: Judgement, event: ev.Event, account: Account, number: int)
         )
     for verdict in asks:
         action = verdict.event
-        if verdict.rule != RULE or not isinstance(action, ev.ActionBegins):
+        if not isinstance(action, ev.ActionBegins):
             continue
         digest = exact_digest(action.tool, action.args)
-        if any(q.digest == digest for q in known):
+        digests = {q.digest for q in known} | {q.digest for q in found}
+        if digest in digests:  # two rules may ask for one call
             continue
         expires = float(verdict.numbers.get("expires_s") or 0)
         found.append(
@@ -61,7 +63,7 @@ def questions(judged: Judgement, event: ev.Event, account: Account, number: int)
                 tool=action.tool,
                 args=dict(action.args),
                 digest=digest,
-                rule=RULE,
+                rule=verdict.rule,
                 reason=verdict.reason,
                 expires=at + expires if expires else 0.0,
             )

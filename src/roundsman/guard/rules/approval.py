@@ -29,20 +29,29 @@ class ApprovalNeeded:
         assert isinstance(event, ActionBegins)
         if event.tool not in self.tools:
             return None
-        try:
-            digest = exact_digest(event.tool, event.args)
-        except ValueError as error:
-            why = f"{event.tool} needs a person's approval, and {error}"
-            return Verdict(Kind.REFUSE, self.name, self.layer, why)
-        if (denied := account.asks.denied.get(digest)) is not None:
-            return Verdict(Kind.REFUSE, self.name, self.layer, f"{denied}; do not ask for it again")
-        given = account.asks.approved.get(digest)
-        if given is None or not given.holds(event.at):
-            why = f"{event.tool} needs a person's approval"
-            why += "" if given is None else f"; the one of {given.question} has expired"
-            numbers = {"expires_s": self.expires or 0.0}
-            return Verdict(Kind.ASK, self.name, self.layer, why, event=event, numbers=numbers)
-        if event.approval == given.question:
-            return None
-        changed = replace(event, approval=given.question)
-        return Verdict(Kind.AMEND, self.name, self.layer, "approved", event=changed)
+        why = f"{event.tool} needs a person's approval"
+        return persons_word(account, event, why, self.expires, self.name)
+
+
+def persons_word(
+    account: Account, event: ActionBegins, why: str, expires: float | None, rule: str
+) -> Verdict | None:
+    """What a rule says of an action that needs a yes to exactly this call: Ask, Refuse when it was
+    denied or cannot be shown exactly, Amend to the call with its approval, None when it has it."""
+    try:
+        digest = exact_digest(event.tool, event.args)
+    except ValueError as error:
+        return Verdict(Kind.REFUSE, rule, ApprovalNeeded.layer, f"{why}, and {error}")
+    if (denied := account.asks.denied.get(digest)) is not None:
+        return Verdict(
+            Kind.REFUSE, rule, ApprovalNeeded.layer, f"{denied}; do not ask for it again"
+        )
+    given = account.asks.approved.get(digest)
+    if given is None or not given.holds(event.at):
+        why += "" if given is None else f"; the one of {given.question} has expired"
+        numbers = {"expires_s": expires or 0.0}
+        return Verdict(Kind.ASK, rule, ApprovalNeeded.layer, why, event=event, numbers=numbers)
+    if event.approval == given.question:
+        return None
+    changed = replace(event, approval=given.question)
+    return Verdict(Kind.AMEND, rule, ApprovalNeeded.layer, "approved", event=changed)

@@ -18,6 +18,7 @@ from roundsman.guard.account import Account
 from roundsman.guard.checks.text import Text
 from roundsman.guard.events import ActionBegins, Event
 from roundsman.guard.prints import canonical
+from roundsman.guard.rules.approval import persons_word
 from roundsman.guard.verdicts import Kind, Verdict
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Taint:
     Args:
         declared: tools whose effect the policy declares; others are no business of this rule.
         constants: argument values of a tool that are harmless whoever chose them (canonical JSON).
+        expires: seconds an approval holds; None: for ever.
         trusted: tools whose results are as good as the user's own words.
         ask: whether a person is asked; otherwise it is refused.
     """
@@ -39,6 +41,7 @@ class Taint:
     constants: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
     ask: bool = True
     trusted: Collection[str] = ()
+    expires: float | None = None
     name: ClassVar[str] = "taint"
     layer: ClassVar[str] = "conversation"
     watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
@@ -58,8 +61,9 @@ class Taint:
             f"{event.tool}: {names} may come from a text that nobody vouches for (results of {outside}); "
             "only what the user said or the policy names is taken without asking"
         )
-        kind = Kind.ASK if self.ask else Kind.REFUSE
-        return Verdict(kind, self.name, self.layer, why, numbers={"args": strange})
+        if self.ask:
+            return persons_word(account, event, why, self.expires, self.name)
+        return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"args": strange})
 
     def _untrusted(self, words: str, event: ActionBegins) -> Iterator[str]:
         harmless = self.constants.get(event.tool, {})
@@ -115,4 +119,5 @@ def taint_rule(policy: Policy) -> Taint:
     }
     declared = frozenset(n for n, t in policy.tools.allow.items() if "effect" in t.model_fields_set)
     trusted = FRAMEWORK_TOOLS | set(taint.trusted_tools)
-    return Taint(declared, constants, taint.on_untrusted == "ask", trusted)
+    ask = taint.on_untrusted == "ask"
+    return Taint(declared, constants, ask, trusted, policy.tools.approval_expires)
