@@ -19,7 +19,6 @@ from roundsman.guard.evolve import evolve
 LIMIT, ACTION, ENGINE = "limit", "action", "engine"
 """What a question is about. `engine`: the engine asks by itself and waits by itself."""
 
-RULE = "approval"
 
 
 @dataclass(frozen=True, slots=True)
