@@ -24,7 +24,7 @@ from google.adk.workflow import START, Workflow, node
 from google.genai import types
 from matrix_agents import Executor, ask, calling
 from matrix_lab import Lab, converse
-from matrix_runs import Searching, Voice, answer, compacting, confirming, waiting_worker
+from matrix_runs import Searching, answer, compacting, confirming, waiting_worker
 from matrix_servers import a2a_server, remote
 from pydantic import BaseModel
 
@@ -224,15 +224,10 @@ async def test_an_exception_the_policy_names_is_let_through() -> None:
     assert result.account.stopped.reason == "done", result.account.stopped
 
 
-async def test_live_is_refused_before_anything_runs() -> None:
+async def test_compositional_function_calling_is_refused_before_anything_runs() -> None:
     lab = Lab()
-    app = guarded(LlmAgent(name="a", model=Voice(["x"], lab=lab, model="gemini-2.5")), "baseline")
-    service = InMemorySessionService()
-    await service.create_session(app_name="a", user_id="u", session_id="s")
-    runner = Runner(app=app, session_service=service)
-    with pytest.raises(RefusedToStart, match="live sessions"):
-        runner.run_live(user_id="u", session_id="s", live_request_queue=None)
-    with pytest.raises(RuntimeError, match="compositional function calling"):
+    app = guarded(lab.worker(), "baseline")
+    with pytest.raises(RefusedToStart, match="compositional function calling"):
         await converse(app, ["go"], support_cfc=True)
     assert lab.log == []
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from google.adk.models.llm_response import LlmResponse
 
 from roundsman.adk.cancelled import CancelWatch
-from roundsman.adk.constructs import CONSTRUCTS
 from roundsman.adk.coverage import Coverage
 from roundsman.adk.current import (
     GUARDS,
@@ -17,9 +16,9 @@ from roundsman.adk.current import (
     current_scope,
 )
 from roundsman.adk.doors import OPEN
+from roundsman.adk.live import is_live
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen, blocked
-from roundsman.errors import RefusedToStart
 from roundsman.guard import Judgement, Kind, Verdict
 from roundsman.guard.events import ActionBegins, UserTurn
 from roundsman.guard.said import Said
@@ -69,10 +68,7 @@ class RunBinding:
         """Bind the invocation to its run: the account in flight, one announced, one that waited
         for a person, or a new one.
 
-        Raises:
-            RefusedToStart: a kind of run that is not guarded.
         """
-        refuse_live(invocation_context)
         invocation = invocation_context.invocation_id
         invocation_context.run_config = self._scheduler.threads(invocation_context.run_config)
         outer = current_run()
@@ -90,6 +86,7 @@ class RunBinding:
                 lambda: self._end(invocation, "aborted", "the task that ran it was cancelled")
             )
         run = self._runs[invocation]
+        run.cannot_wait = is_live(invocation_context)
         GUARDS.setdefault(run, self)
         scope = current_scope()
         if scope is not None:
@@ -184,17 +181,6 @@ class RunBinding:
             run = self.opener(context.invocation_id, "")
             self._runs[context.invocation_id] = run
         return run
-
-
-def refuse_live(context: Any) -> None:
-    """Raise for a kind of run that is not guarded.
-
-    Raises:
-        RefusedToStart: a live session, or compositional function calling.
-    """
-    live = getattr(context, "live_request_queue", None) is not None
-    if live or getattr(context.run_config, "support_cfc", False):
-        raise RefusedToStart(f"{CONSTRUCTS['live'].what}: {CONSTRUCTS['live'].how}")
 
 
 def _in_flight(outer: LiveRun) -> bool:

@@ -157,6 +157,10 @@ CONSTRUCTS: Mapping[str, Construct] = {
     "foreign_client": _refused(
         "a function that uses another SDK's model client", "its calls pass no model object"
     ),
-    "live": _refused("live sessions and compositional function calling", "not guarded yet"),
+    "live": _guarded(
+        "a live (voice) session",
+        "its connection is seen through: a turn is a step, at a limit it ends; what needs a person, "
+        "and compositional function calling, is refused",
+    ),
 }
 """key -> construct, in the order the documentation shows them."""

@@ -17,9 +17,11 @@ from google.genai import types
 from roundsman.adk.coverage import Coverage
 from roundsman.adk.current import GUARDS, bound, current_run, place_of
 from roundsman.adk.kinds import state_arguments
+from roundsman.adk.live import is_live, told
 from roundsman.adk.model import guard_model
 from roundsman.adk.results import status_of
 from roundsman.adk.scheduler import NotRun, Scheduler
+from roundsman.adk.screening import Screen
 from roundsman.adk.waiting import Paused, pause
 from roundsman.guard import Kind, Verdict, decide
 from roundsman.guard.events import ActionBegins, Ruled
@@ -48,6 +50,7 @@ class SideDoors:
     """What the plugin does beyond the calls of models."""
 
     coverage: Coverage
+    screen: Screen
     _effects: Mapping[str, str]
     _scheduler: Scheduler
     _runs: dict[str, LiveRun]
@@ -104,12 +107,16 @@ class SideDoors:
         text = f"{type(error).__name__}: {error}"[:500]
         self._leave_remote(agent, callback_context, "error", {"error": text})
 
-    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
-        """Stop the run when a model answered that does not judge."""
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Any:
+        """Stop the run when a model answered that does not judge; judge what is said aloud."""
+        context = callback_context._invocation_context
+        if is_live(context):
+            return told(self._run(callback_context), self.screen, context, llm_response)
         if self.coverage.unjudged_reply(callback_context.invocation_id, callback_context.actions):
             agent = getattr(callback_context._invocation_context.agent, "name", "")
             why = f"{agent}.model answered without passing the guard"
             self._run(callback_context).stop("failed", why, "coverage", "model")
+        return None
 
     async def on_model_error_callback(
         self, *, callback_context: Any, llm_request: Any, error: Exception

@@ -3,7 +3,7 @@
 | hook | what it is for |
 |---|---|
 | `Runner.run_async` | binds the account around everything a run does, compaction included |
-| `Runner.run_live` | refuses a guarded app: live sessions are not guarded yet |
+| `Runner.run_live` | the same for a live session; refuses one whose speech no check would hear |
 | `PluginManager.run_before_run_callback` | gives the guard to a runner that was made inside a run |
 | `BaseNode.run` | plain functions as nodes |
 | `BaseLlm.__init__` | models made inside a run |
@@ -25,14 +25,13 @@ from google.adk.runners import Runner
 from google.adk.tools.base_tool import BaseTool
 from google.adk.workflow._base_node import BaseNode
 
-from roundsman.adk.constructs import CONSTRUCTS
 from roundsman.adk.current import GUARDS, Scope, current_run, entered
 from roundsman.adk.doors import bind_tool
 from roundsman.adk.kinds import is_function_node
+from roundsman.adk.live import check_config, check_live
 from roundsman.adk.model import guard_model, guard_registry
 from roundsman.adk.threads import start_thread, submit
 from roundsman.adk.waiting import Paused, farewell, pause
-from roundsman.errors import RefusedToStart
 
 _MARK = "_roundsman"
 
@@ -57,6 +56,8 @@ def current_guard() -> Any:
 
 def _run_async(original: Any) -> Any:
     async def run_async(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        if any(hasattr(p, "roundsman_guard") for p in self.plugin_manager.plugins):
+            check_config(kwargs.get("run_config"))
         scope = Scope()
         events = original(self, *args, **kwargs)
         try:
@@ -98,11 +99,15 @@ def _farewell(scope: Scope) -> Any:
 
 
 def _run_live(original: Any) -> Any:
+    inside = _run_async(original)
+
     def run_live(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         guards = (p for p in self.plugin_manager.plugins if hasattr(p, "roundsman_guard"))
-        if next(guards, None) is not None:
-            raise RefusedToStart(f"{CONSTRUCTS['live'].what}: {CONSTRUCTS['live'].how}")
-        return original(self, *args, **kwargs)
+        if (guard := next(guards, None)) is not None:
+            blind = guard.policy is not None and guard.policy.conversation.blind == "allow"
+            check_live(kwargs.get("run_config"), guard.screen, blind)
+        events: AsyncIterator[Any] = inside(self, *args, **kwargs)
+        return events
 
     return run_live
 

@@ -26,6 +26,7 @@ from roundsman.adk.current import (
     current_run,
     current_share,
 )
+from roundsman.adk.live import connected
 from roundsman.adk.providers import withheld
 from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
 from roundsman.adk.room import settled
@@ -66,6 +67,10 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
         async for response in _judged(call, self, llm_request, stream):
             yield response
 
+    def connect(self: Any, llm_request: LlmRequest) -> Any:
+        call = super(guarded, self).connect
+        return connected(call, self, llm_request, _live_proposal)
+
     metaclass: Any = type(cls)
     guarded: Any = metaclass(
         cls.__name__,
@@ -76,6 +81,7 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
             "__annotations__": {"_roundsman_guarded": ClassVar[bool]},
             "_roundsman_guarded": True,
             "generate_content_async": generate_content_async,
+            "connect": connect,
         },
     )
     return guarded
@@ -249,6 +255,11 @@ def _proposal(
         prices=prices,
     )
     return replace(step, reserved_usd=dollars(step, most or 0))
+
+
+def _live_proposal(run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest) -> StepBegins:
+    """A turn of a live session; how long it gets cannot be limited beforehand."""
+    return _proposal(run, agent, model, request, None)
 
 
 def _as_it_was(run: LiveRun, past: Past, ticket: Ticket | None) -> LlmResponse | None:

@@ -25,6 +25,7 @@ from roundsman.adk.doors import (
 )
 from roundsman.adk.effects_once import key_for, key_parameter
 from roundsman.adk.kinds import calls_agent, is_called, is_delegated, is_engine_tool, is_remote
+from roundsman.adk.live import entering, heard, is_live
 from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
 from roundsman.adk.results import amended, noted, says_status, status_of, without_ids
@@ -108,6 +109,9 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             self.cover(found)
         if hasattr(agent, "canonical_model"):
             guard_model(agent.canonical_model)
+        if is_live(callback_context._invocation_context):
+            guard_model(agent.canonical_live_model)
+            entering(agent.name)
         if is_remote(agent):
             return await self._enter_remote(run, agent, callback_context)
         return None
@@ -125,10 +129,13 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         )
         return run.propose(entering)[0] if entering.called else run.judge(entering)
 
-    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Issue the ticket that tells the model who is calling."""
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Any:
+        """Issue the ticket that tells the model who is calling. In a live session there is no call:
+        it is what a person typed or said, judged here."""
         run = self._run(callback_context)
         context = callback_context._invocation_context
+        if is_live(context):
+            return heard(run, self.screen, context, llm_request)
         agent = context.agent
         if hasattr(agent, "canonical_model"):  # it may have been exchanged since the agent entered
             guard_model(agent.canonical_model)
@@ -136,6 +143,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         ticket = Ticket(run, getattr(agent, "name", ""), agent, context.branch or "", place)
         actions = callback_context.actions
         self.coverage.issue(callback_context.invocation_id, actions, llm_request, ticket)
+        return None
 
     async def before_tool_callback(
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any

@@ -23,6 +23,9 @@ from roundsman.guard.said import Said
 from roundsman.ledger import LiveRun
 from roundsman.policy.conversation import SAFE_REPLY
 
+_BLOCKED = "roundsman_blocked"
+"""In a response's metadata: it stands in place of one that was blocked."""
+
 
 class Screen:
     """The checks of one policy.
@@ -139,6 +142,7 @@ class Reply:
         self._screen, self._run, self._agent, self._hidden = screen, run, agent, hidden
         self._held: dict[bool, Held] = {}
         self._text = ""
+        self.was_blocked = False
 
     def piece(self, response: LlmResponse) -> LlmResponse | None:
         """A piece of a stream as far as it may leave; None: the reply ends here, see `instead`."""
@@ -163,7 +167,9 @@ class Reply:
 
     def whole(self, response: LlmResponse) -> LlmResponse:
         """A whole reply as it may leave."""
-        return self._screen.reply(self._run, self._agent, self._hidden, response)
+        passed = self._screen.reply(self._run, self._agent, self._hidden, response)
+        self.was_blocked = is_safe_reply(passed)
+        return passed
 
     def instead(self, response: LlmResponse) -> LlmResponse:
         """What stands in place of a reply that `piece` ended; on record."""
@@ -206,12 +212,20 @@ def text_of(judged: Judgement, text: str) -> str:
     return event.text if isinstance(event, Said) else text
 
 
-def blocked(judged: Judgement, response: LlmResponse) -> LlmResponse:
+def blocked(judged: Judgement | None, response: LlmResponse) -> LlmResponse:
     """The safe reply in place of a blocked one: no call of it runs, nothing of it stays."""
-    event = judged.verdict.event
+    event = judged.verdict.event if judged is not None else None
     text = event.text if isinstance(event, Said) else SAFE_REPLY
     content = types.Content(role="model", parts=[types.Part(text=text)])
-    return response.model_copy(update={"content": content, "partial": False})
+    said = {**(response.custom_metadata or {}), _BLOCKED: True}
+    return response.model_copy(
+        update={"content": content, "partial": False, "custom_metadata": said}
+    )
+
+
+def is_safe_reply(response: LlmResponse) -> bool:
+    """Whether this stands in place of a blocked reply."""
+    return _BLOCKED in (response.custom_metadata or {})
 
 
 def _parsed(text: str) -> Any:

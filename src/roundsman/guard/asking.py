@@ -20,7 +20,6 @@ LIMIT, ACTION, ENGINE = "limit", "action", "engine"
 """What a question is about. `engine`: the engine asks by itself and waits by itself."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """An open question. `limits` are the rules at whose limits more is asked for; `digest` is of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from roundsman.guard import Account, Judgement, Kind
+from roundsman.guard import Account, Judgement, Kind, Verdict
 from roundsman.guard import events as ev
 from roundsman.guard.asking import ACTION, ENGINE, LIMIT, Question, exact_digest
 from roundsman.guard.decide import WAITS
@@ -71,9 +72,23 @@ def questions(judged: Judgement, event: ev.Event, account: Account, number: int)
     return [_numbered(one, number + n) for n, one in enumerate(found)]
 
 
-def _numbered(asked: ev.Asked, number: int) -> ev.Asked:
-    from dataclasses import replace
+NOBODY_WAITS = "; nobody can be waited for here"
+"""What is added to the reason where a question became a refusal."""
 
+
+def unasked(judged: Judgement) -> Judgement:
+    """The judgement where no person can be waited for: what would be asked is refused."""
+
+    def one(verdict: Verdict) -> Verdict:
+        if verdict.kind is not Kind.ASK:
+            return verdict
+        return replace(verdict, kind=Kind.REFUSE, reason=verdict.reason + NOBODY_WAITS, event=None)
+
+    said = tuple((one(v), on) for v, on in judged.said)
+    return Judgement(one(judged.verdict), said)
+
+
+def _numbered(asked: ev.Asked, number: int) -> ev.Asked:
     return replace(asked, id=f"q{number}")
 
 

@@ -17,7 +17,7 @@ from roundsman.errors import Divergence, LedgerError, WaitsForPerson
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.guard.prints import as_json
-from roundsman.ledger.asking import open_questions, questions, told
+from roundsman.ledger.asking import open_questions, questions, told, unasked
 from roundsman.ledger.fold import fold, usage_of
 from roundsman.ledger.history import History, Past, charges
 from roundsman.ledger.lease import Lease
@@ -69,6 +69,7 @@ class LiveRun:
         self._seq = 0
         self._hash = ""
         self.broken = ""
+        self.cannot_wait = False  # a live session: nobody holds the line for a person's answer
         self._lock = threading.RLock()  # tools run in threads, and call models there
         self._lease = Lease(store.db, run_id, self._lost)
 
@@ -290,6 +291,8 @@ class LiveRun:
             self.heed()
             event = event.timed(self.clock())
             judged = decide(self.rules, self.account, event)
+            if self.cannot_wait:
+                judged = unasked(judged)
             verdict = judged.verdict
             if verdict.kind <= Kind.AMEND:
                 self.note(judged, event, durable=False)  # rides with the intent

@@ -67,11 +67,13 @@ class TaintRule(Part):
 
 
 class Conversation(Part):
-    """Checks of what people say, models answer and tools give back."""
+    """Checks of what people say, models answer and tools give back. `blind`: whether a live session
+    may run without the transcripts that the checks look at."""
 
     checks: dict[Text, TextCheck] = {}
     taint: TaintRule = TaintRule()
     record_text: bool = False
+    blind: Literal["refuse", "allow"] = "refuse"
     look_back: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 256
 
     @model_validator(mode="after")

@@ -1,0 +1,115 @@
+"""What a live session knows beyond one connection: what was blocked, and what is said instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+from roundsman.adk.screening import Screen, blocked
+from roundsman.guard import Kind
+from roundsman.guard.said import Said
+from roundsman.ledger import LiveRun
+
+GONE = "[this message was blocked]"
+_WINDOW = 2_000
+"""Characters of a growing transcript that are looked at: what is older has been."""
+
+
+@dataclass
+class LiveTalk:
+    """One live session.
+
+    `spoken` is what the person last said aloud, `instead` what replaces a reply that was blocked.
+    """
+
+    spoken: str = ""
+    instead: types.Content | None = None
+    agent: str = ""
+    _blocked: list[str] = field(default_factory=list)
+    SIGN: ClassVar[str] = "[roundsman: this reply was blocked]"
+
+    def block(self, text: str) -> None:
+        """Remember a turn that must not be sent again."""
+        if text.strip():
+            self._blocked.append(text)
+
+    def scrubbed(self, content: types.Content) -> types.Content:
+        """A content of the history without blocked turns."""
+        parts = [self._part(p) for p in content.parts or []]
+        if all(a is b for a, b in zip(parts, content.parts or [], strict=True)):
+            return content
+        return content.model_copy(update={"parts": parts})
+
+    def scrub(self, session: Any) -> None:
+        """Take blocked turns out of the session's events in memory: the next history is made of them."""
+        for event in session.events:
+            if event.content is not None:
+                event.content = self.scrubbed(event.content)
+            said = event.input_transcription
+            if said is not None and said.text and self._clean(said.text) != said.text:
+                event.input_transcription = said.model_copy(update={"text": GONE})
+
+    def _part(self, part: types.Part) -> types.Part:
+        if not part.text or (clean := self._clean(part.text)) == part.text:
+            return part
+        return part.model_copy(update={"text": clean})
+
+    def _clean(self, text: str) -> str:
+        for said in self._blocked:
+            text = text.replace(said, GONE)
+        return text
+
+    def heard(
+        self, screen: Screen, run: LiveRun, content: types.Content
+    ) -> tuple[types.Content | None, str]:
+        """(what is said in place of an answer, None: the turn may go on; the turn's text).
+
+        A typed text is redacted in place; what was spoken the model has heard, so there a redaction
+        blocks.
+        """
+        texts = [p for p in content.parts or [] if p.text]
+        text = "\n".join(p.text or "" for p in texts)
+        if not text or not screen:
+            return None, text
+        judged = screen.judge(run, Said(where="input", text=text))
+        event = judged.verdict.event
+        changed = event.text if isinstance(event, Said) else text
+        if judged.verdict.kind <= Kind.AMEND and changed == text:
+            return None, text
+        spoken = text == self.spoken
+        if judged.verdict.kind > Kind.AMEND or spoken:
+            self.block(text)
+            why = judged if judged.verdict.kind > Kind.AMEND else None
+            return blocked(why, LlmResponse()).content, ""
+        for part in texts[1:]:
+            part.text = ""
+        texts[0].text = changed
+        return None, changed
+
+    def spoken_reply(
+        self, screen: Screen, run: LiveRun, text: str, hidden: str, whole: bool = True
+    ) -> LlmResponse | None:
+        """What replaces a spoken reply, None: it may go on. Audio cannot be redacted: that blocks."""
+        said = Said(
+            where="reply", text=text[-_WINDOW:] if not whole else text, agent=self.agent,
+            hidden=(hidden,) if hidden else (), whole=whole,
+        )  # fmt: skip
+        judged = screen.judge(run, said)
+        event = judged.verdict.event
+        changed = isinstance(event, Said) and event.text != said.text
+        if judged.verdict.kind > Kind.AMEND:
+            return blocked(judged, LlmResponse())
+        return blocked(None, LlmResponse()) if changed else None
+
+
+TALKS: WeakKeyDictionary[LiveRun, LiveTalk] = WeakKeyDictionary()
+"""The live session of each run."""
+
+
+def talk_of(run: LiveRun) -> LiveTalk:
+    """The run's session, made when it is first asked for."""
+    return TALKS.setdefault(run, LiveTalk())
