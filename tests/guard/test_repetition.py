@@ -436,10 +436,25 @@ def test_calls_that_end_an_agent_are_never_withheld() -> None:
 def test_arguments_that_only_say_how_much_or_why_are_no_other_question() -> None:
     tape = Tape(ours())
     through(tape, [("logs", {"limit": 100 + n}, "same lines") for n in range(7)])
-    assert ends(tape) == 5
+    assert ends(tape) == 4
     tape = Tape(ours())
     through(tape, [("read_file", {"path": "a.py", "note": f"step {n}"}, "text") for n in range(7)])
-    assert ends(tape) == 5
+    assert ends(tape) == 4
+
+
+@pytest.mark.parametrize(("result", "end"), [("R1", 5), ("[]", 7), ("", 7)])
+def test_the_fifth_wording_of_a_question_with_one_answer_is_withheld(result: str, end: int) -> None:
+    """Not when the answer is a blank one: it says less."""
+    words = ["again", "once", "more", "please", "now", "today", "still", "so"]
+    tape = Tape(ours(), search="read")
+    through(tape, [("search", {"q": f"cause of db timeout {word}"}, result) for word in words])
+    assert ends(tape) == end
+
+
+@pytest.mark.parametrize("blank", ["", " ", "[]", "{}", "null", [], {}])
+def test_a_result_that_holds_nothing_is_blank(blank: Any) -> None:
+    assert result_prints(blank, "ok")["print"] == ""
+    assert result_prints("[0]", "ok")["print"] != ""
 
 
 @pytest.mark.parametrize("answer", ["healthy", "no results", {"status": "empty"}, ""])

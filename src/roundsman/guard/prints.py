@@ -86,6 +86,9 @@ def call_print(tool: str, args: Any) -> str:
     return digest(f"{tool}\x00{canonical(args)}")
 
 
+BLANK = frozenset({"", "[]", "{}", "()", "null", "None"})
+"""Results that hold nothing, as they are written."""
+
 _LONG = 3
 """Words from which on an argument is a text that may be rephrased; below, it names something."""
 
@@ -146,7 +149,7 @@ def result_prints(result: Any, status: str, declared: bool = False) -> ResultPri
     said = text_of(result)
     failed = status == "error" or (not declared and status != "blocked" and reports_failure(said))
     return {
-        "print": digest(masked) if said.strip() else "",
+        "print": digest(masked) if said.strip() not in BLANK else "",
         "shape": digest(shape_of_masked(masked)),
         "fault": digest(fault(said)) if failed else "",
     }

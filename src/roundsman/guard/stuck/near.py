@@ -7,13 +7,16 @@ from typing import ClassVar
 from roundsman.guard.gist import calls_alike
 from roundsman.guard.stuck.memory import Asked, Conversation, Outcome
 
-LIKE = 0.6
+LIKE = 0.5
 """Share of words in common from which on two calls are near-duplicates."""
 SAME_RESULT, BLANK_RESULT, ASKED = 0.6, 0.5, -0.25
 """Points: of an outcome, of one with a blank result, of a call that is asked for (below 0: the right
 call is often a variation of the wrong one, so it takes more to withhold it)."""
 
-NUMBERS_ONLY, ASKED_NUMBERS = 0.8, 0.3
+OFTEN, ASKED_OFTEN = 4, 0.25
+"""Variations of one call that gave one result, from which on another variation is nothing else."""
+
+NUMBERS_ONLY, ASKED_NUMBERS = 0.8, 0.4
 """Points where even the words are the same ones, and only numbers, times or ids differ."""
 
 
@@ -43,8 +46,16 @@ class NearDuplicate:
         return NUMBERS_ONLY if most == 1.0 else SAME_RESULT
 
     def asked(self, mine: Conversation, call: Asked) -> float:
-        most = max(
-            (calls_alike(o.asked.gist, call.gist) for o in mine.past if o.asked.tool == call.tool),
-            default=0.0,
-        )
-        return 0.0 if most < LIKE else ASKED_NUMBERS if most == 1.0 else ASKED
+        most, prints = 0.0, list[str]()
+        for past in mine.past:
+            if past.asked.tool == call.tool:
+                alike = calls_alike(past.asked.gist, call.gist)
+                most = max(most, alike)
+                if alike >= LIKE:
+                    prints.append(past.print)
+        if most < LIKE:
+            return 0.0
+        if most == 1.0:
+            return ASKED_NUMBERS
+        often = prints[-1] and prints.count(prints[-1]) >= OFTEN
+        return ASKED_OFTEN if often else ASKED
