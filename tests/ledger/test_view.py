@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from roundsman.cli.journal_view import interim_report
 from roundsman.cli.runs import runs
-from roundsman.guard.events import KINDS
+from roundsman.guard.events import KINDS, Ruled
 from roundsman.investigate import investigate
 from roundsman.ledger import Store
 from roundsman.ledger.view import BODIES, evidence, excerpt_of, guard_actions, head_of, tool_of
@@ -99,3 +99,19 @@ def test_every_reader_shows_the_same_part_of_a_result(result: dict[str, Any]) ->
     if named and isinstance(head, str) and not head.startswith("{"):
         assert readable(result) == readable(head)
         assert excerpt_of(result, 50) == head
+
+
+def test_what_checks_did_to_texts_is_listed_without_the_texts(tmp_path: Path) -> None:
+    from roundsman.ledger import LiveRun
+
+    run = LiveRun.start(Store(tmp_path / "t.sqlite"), (), policy="p", run_id="r1")
+    numbers = {"where": "result", "kinds": ["aws key"], "text": "f9b7b256c6213ba8"}
+    said = {"rule": "secrets", "layer": "conversation", "subject": "read_mail", "numbers": numbers}
+    change = ({"arg": "result", "from": "", "to": "without aws key"},)
+    run.write(Ruled(verdict="amend", changes=change, **said))
+    run.write(Ruled(verdict="refuse", **said))
+    run.write(Ruled(verdict="refuse", rule="taint", layer="conversation", subject="pay"))
+    done = guard_actions(run.store.records("r1"))
+    assert [b["reason"].split(" by ")[0] for b in done["blocks"]] == ["cut out", "blocked"]
+    assert {b["tool"] for b in done["blocks"]} == {"result of read_mail"}
+    assert [r["tool"] for r in done["refused"]] == ["pay"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from roundsman.adk.model import PRICES
 from roundsman.adk.plugin import GuardPlugin
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.summariser import name_summariser
-from roundsman.errors import PolicyError, SetupChanged, UsageError
+from roundsman.errors import PolicyError, RefusedToStart, SetupChanged, UsageError
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy, load_policy
@@ -54,6 +54,8 @@ def guarded(
     coverage = coverage_of(policy)
     found = coverage.audit(app)
     refuse_gaps(found)
+    if policy.conversation.safety_settings == "required":
+        refuse_unsafe(found.nodes)
     quiet_call_limit()
     install()
     name_summariser(app)
@@ -89,6 +91,25 @@ def guarded(
     rest = [p for p in app.plugins if p not in first and not isinstance(p, GuardPlugin)]
     app.plugins = [*first, plugin, *rest]
     return app
+
+
+def refuse_unsafe(nodes: Iterable[Any]) -> None:
+    """Refuse agents that leave the safety settings of their platform to chance.
+
+    Raises:
+        RefusedToStart: naming each of them.
+    """
+    bare = [
+        node.name
+        for node in nodes
+        if hasattr(node, "canonical_model")
+        and not getattr(node.generate_content_config, "safety_settings", None)
+    ]
+    if bare:
+        raise RefusedToStart(
+            f"{', '.join(bare)}: no safety_settings, and the policy requires them "
+            "(conversation.safety_settings); give generate_content_config.safety_settings"
+        )
 
 
 def coverage_of(policy: Policy) -> Coverage:

@@ -74,6 +74,6 @@ def interim_report(info: RunInfo, records: list[Record]) -> dict[str, Any]:
     if not isinstance(setup, dict) or setup.get("what") != "investigate":
         # a run of somebody's app was never about a cause
         report["cause"]["instead"] = f"Run {info.status}"
-        if detail := str(report.get("stop", {}).get("detail") or ""):
-            report["cause"]["because"] = detail
+        if info.status in ("done", "stopped"):
+            report["cause"]["because"] = str(report.get("stop", {}).get("detail") or "")
     return report

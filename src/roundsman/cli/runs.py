@@ -63,7 +63,8 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
     with open_journal() as store:
         info = resolve(store, run)
         saved = store.report(info.run_id)
-        if saved and saved["stop"]["reason"] == "asked" and info.status != "waiting":
+        stopped = (saved or {}).get("stop") or {}
+        if stopped.get("reason") == "asked" and info.status != "waiting":
             saved = None  # of when it waited; more has happened since
         damage: JournalDamaged | None = None
         records: list[Record] = []

@@ -39,7 +39,6 @@ def base_report(run: LiveRun, policy: Policy, model: str, question: str) -> dict
         **guard_actions(records),
         "asked": [question_data(run.run_id, *one) for one in asked_in(records).values()],
         "overruns": overruns(records),
-        "blocks": [],
         "unseen": [],
         "timeline": [],
         "charts": [],

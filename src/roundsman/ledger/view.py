@@ -82,16 +82,20 @@ def decisions(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def guard_actions(records: Iterable[Record]) -> dict[str, list[dict[str, Any]]]:
-    """What the guard did: `refused` (with a count), `amended`, `cuts`, and as `notes` what was refused
-    and is no tool: an answer that could not be read, an agent out of its place."""
+    """What the guard did: `refused` (with a count), `amended`, `cuts`, as `blocks` what the
+    checks of texts did, and as `notes` what was refused and is no tool: an answer that could not be
+    read, an agent out of its place."""
     refused: dict[tuple[str, str], dict[str, Any]] = {}
     amended: list[dict[str, Any]] = []
     cuts: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
     for index, body in _applied(records):
         tool, reason, rule = tool_of(body), body.get("reason", ""), body.get("rule", "")
         verdict = body.get("verdict")
-        if verdict == "cut":
+        if (block := _block(body)) is not None:
+            blocks.append(block)
+        elif verdict == "cut":
             cuts.append({"round": index, "reason": reason, "rule": rule})
         elif verdict == "amend":
             changes = (one for one in body.get("changes") or [] if isinstance(one, Mapping))
@@ -101,7 +105,37 @@ def guard_actions(records: Iterable[Record]) -> dict[str, list[dict[str, Any]]]:
             refused.setdefault((tool, reason), row)["count"] += 1
         elif verdict == "refuse":
             notes.append({"round": index, "reason": reason, "rule": rule})
-    return {"refused": list(refused.values()), "amended": amended, "cuts": cuts, "notes": notes}
+    return {
+        "refused": list(refused.values()),
+        "amended": amended,
+        "cuts": cuts,
+        "notes": notes,
+        "blocks": blocks,
+    }
+
+
+def _block(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a check of a text did, by the place, kinds and digest that are on record of it."""
+    numbers = body.get("numbers")
+    if body.get("layer") != "conversation" or not isinstance(numbers, Mapping):
+        return None
+    if "where" not in numbers:
+        return None
+    rule, where = str(body.get("rule", "")), str(numbers["where"])
+    tool = str(body.get("subject") or "")
+    done = "blocked" if body.get("verdict") == "refuse" else "marked"
+    done = "cut out" if body.get("changes") else done
+    kinds = ", ".join(map(str, numbers.get("kinds") or ()))
+    whose = f" of {tool}" if where == "result" and tool else ""
+    return {
+        "rule": rule,
+        "where": where,
+        "kinds": list(numbers.get("kinds") or ()),
+        "text": str(numbers.get("text", "")),
+        "agent": str(body.get("agent", "")),
+        "tool": f"{where}{whose}",
+        "reason": f"{done} by {rule} ({kinds}), text {numbers.get('text', '')}",
+    }
 
 
 def _applied(records: Iterable[Record]) -> Iterator[tuple[int | None, Mapping[str, Any]]]:

@@ -68,12 +68,14 @@ class TaintRule(Part):
 
 class Conversation(Part):
     """Checks of what people say, models answer and tools give back. `blind`: whether a live session
-    may run without the transcripts that the checks look at."""
+    may run without the transcripts that the checks look at. `safety_settings`: whether every agent
+    must bring some of its platform's: in a live session they cannot be changed later."""
 
     checks: dict[Text, TextCheck] = {}
     taint: TaintRule = TaintRule()
     record_text: bool = False
     blind: Literal["refuse", "allow"] = "refuse"
+    safety_settings: Literal["optional", "required"] = "optional"
     look_back: Annotated[int, Field(ge=0, le=10_000, strict=True)] = 256
 
     @model_validator(mode="after")

@@ -217,7 +217,9 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
         yield (f"round {where}: " if where else "") + clean(item.get("reason"))
     for item in as_dicts(report.get("blocks")):
         why = clean(item.get("reason"))
-        yield "blocked " + _join(clean(item.get("tool"), 120) or _thing(item), why, None)
+        yield ("text " if item.get("where") else "blocked ") + _join(
+            clean(item.get("tool"), 120) or _thing(item), why, None
+        )
 
 
 def _timeline(report: Mapping[str, Any]) -> list[Moment]:
