@@ -50,8 +50,10 @@ def base_report(run: LiveRun, policy: Policy, model: str, question: str) -> dict
 
 def _waiting(run: LiveRun) -> Stopped | None:
     question = run.account.asks.blocking
-    if question is None or run.account.ended:
+    if run.account.ended:
         return None
+    if question is None:  # it could not even be written that it is over
+        return Stopped("failed", "", "", run.broken) if run.broken else None
     detail = f"{question.id}: {question.reason}"
     return Stopped("asked", question.limits[0] if question.limits else "approval", "", detail)
 
