@@ -16,6 +16,7 @@ from roundsman.adk.current import (
     current_scope,
 )
 from roundsman.adk.doors import OPEN
+from roundsman.adk.engine_asks import note_answers
 from roundsman.adk.live import is_live
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen, blocked
@@ -87,6 +88,7 @@ class RunBinding:
             )
         run = self._runs[invocation]
         run.cannot_wait = is_live(invocation_context)
+        run.go_on()
         GUARDS.setdefault(run, self)
         scope = current_scope()
         if scope is not None:
@@ -114,6 +116,10 @@ class RunBinding:
         answers = {p.function_response.id for p in user_message.parts or [] if p.function_response}
         for pending in self._pending.values():
             pending -= answers
+        waiting = self._runs.get(invocation_context.invocation_id)
+        if waiting is not None and answers:
+            waiting.go_on()
+            note_answers(waiting, answers)
         if not self.screen or current_run() is not None:
             return None
         screened = self.screen.message(user_message)
@@ -131,6 +137,8 @@ class RunBinding:
             scope = current_scope()
             if scope is not None:
                 scope.close = None
+            if run.account.asks.open:  # whoever answers, in the session or elsewhere, finds it free
+                run.pause()
             return
         self._close(invocation_context.invocation_id, "done", "")
 

@@ -16,6 +16,7 @@ from google.genai import types
 
 from roundsman.adk.coverage import Coverage
 from roundsman.adk.current import GUARDS, bound, current_run, place_of
+from roundsman.adk.engine_asks import note_inputs
 from roundsman.adk.kinds import state_arguments
 from roundsman.adk.live import is_live, told
 from roundsman.adk.model import guard_model
@@ -134,6 +135,7 @@ class SideDoors:
             return
         pending = self._pending.setdefault(invocation_context.invocation_id, set())
         pending |= event.long_running_tool_ids or set()
+        note_inputs(run, event)
         pending -= {r.id for r in event.get_function_responses()}
         path = self.coverage.stray_result(run, event)
         if path and (invocation_context.invocation_id, event.author) not in self._remote:

@@ -24,6 +24,7 @@ from roundsman.adk.doors import (
     not_run,
 )
 from roundsman.adk.effects_once import key_for, key_parameter
+from roundsman.adk.engine_asks import decided, note_confirmation
 from roundsman.adk.kinds import calls_agent, is_called, is_delegated, is_engine_tool, is_remote
 from roundsman.adk.live import entering, heard, is_live
 from roundsman.adk.model import guard_model
@@ -169,6 +170,10 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         undecided = self._scheduler.refusal(run, tool, tool_context)
         if undecided:
             return self._out_of_turn(run, proposal, undecided)
+        proposal, denied = decided(run, proposal, tool_context, may_ask(tool, tool_context))
+        if denied is not None:
+            run.note(Judgement(denied, ((denied, True),)), proposal)
+            return self._refusal(run, tool.name, denied)
         later = may_ask(tool, tool_context)
         if later:  # these hooks fire again when the answer is there: it counts when it runs
             verdict = run.judge(proposal)
@@ -265,6 +270,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self._scheduler.left(tool_context)
         opened = OPEN.pop(key_of(tool_context), None)
         if opened is None or not opened.proposed:
+            if opened is not None:
+                note_confirmation(opened.run, opened.action, tool_context)
             return None
         run = self._run(tool_context)
         shown = self.screen.result(run, tool.name, opened.action.agent, result)

@@ -14,8 +14,9 @@ class Asked(Event):
     """A person is asked; until `Answered`, waiting alone is no wall clock.
 
     `about` is `limit` (more of `limits`, by the name of their rules), `action` (this tool with
-    exactly these arguments, `digest`), or `engine` (the engine asks by itself). `subject_id` is
-    the step or action that waits. `expires` is when an answer is no longer taken (seconds since
+    exactly these arguments, `digest`), `engine` (the engine asks for a confirmation by itself), or
+    `input` (for something else). `subject_id` is the step or action that waits, `call` the engine's
+    id of it. `expires` is when an answer is no longer taken (seconds since
     the epoch, 0: never); an approval then holds for as long as the question did.
     """
 
@@ -28,6 +29,7 @@ class Asked(Event):
     tool: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
+    call: str = ""
     limits: tuple[str, ...] = ()
     rule: str = ""
     reason: str = ""

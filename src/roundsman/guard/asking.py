@@ -16,27 +16,30 @@ from typing import Any
 from roundsman.guard import ask_events as ev
 from roundsman.guard.evolve import evolve
 
-LIMIT, ACTION, ENGINE = "limit", "action", "engine"
-"""What a question is about. `engine`: the engine asks by itself and waits by itself."""
+LIMIT, ACTION, ENGINE, INPUT = "limit", "action", "engine", "input"
+"""What a question is about. `engine`: the engine asks for a confirmation and waits by itself;
+`input`: so for something else than a yes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """An open question. `limits` are the rules at whose limits more is asked for; `digest` is of
-    the action asked about; `subject` is the id of the step or action that waits."""
+    the action asked about; `subject` is the id of the step or action that waits, `call` the engine's
+    id of it."""
 
     id: str
     about: str = ENGINE
     limits: tuple[str, ...] = ()
     digest: str = ""
     subject: str = ""
+    call: str = ""
     reason: str = ""
     at: float = 0.0
     expires: float = 0.0
 
     def blocks(self) -> bool:
         """Whether the run goes on with nothing but reads before it is answered."""
-        return self.about != ENGINE
+        return self.about in (LIMIT, ACTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def exact_digest(tool: str, args: Mapping[str, Any]) -> str:
 def asked(a: Asks, e: ev.Asked) -> Asks:
     """A question is open."""
     question = Question(
-        e.id, e.about, tuple(e.limits), e.digest, e.subject_id, e.reason, e.at, e.expires
+        e.id, e.about, tuple(e.limits), e.digest, e.subject_id, e.call, e.reason, e.at, e.expires
     )
     return evolve(a, open={**a.open, e.id: question})
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from roundsman.errors import LeaseHeld, UsageError
-from roundsman.guard.asking import LIMIT, Question
+from roundsman.guard.asking import INPUT, LIMIT, Question
 from roundsman.guard.events import Answered, Asked
 from roundsman.ledger.asking import OPTIONS, asked_in
 from roundsman.ledger.run import LiveRun
@@ -128,7 +128,7 @@ def _the_question(
     see = f"see: roundsman pending {run_id}"
     limit = decision in ("grant", "finish")
     if given is None:
-        fitting = [q for q in open_.values() if (q.about == LIMIT) == limit]
+        fitting = [q for q in open_.values() if q.about != INPUT and (q.about == LIMIT) == limit]
         if len(fitting) > 1:
             ids = ", ".join(q.id for q in fitting)
             raise UsageError(f"run {run_id} has {len(fitting)} such questions ({ids}); name one")
@@ -149,6 +149,8 @@ def _the_question(
             "a limit: grant or finish" if question.about == LIMIT else "an action: approve or deny"
         )
         raise UsageError(f"{question.id} of run {run_id} is about {what} it, not {decision}")
+    if question.about == INPUT:
+        raise UsageError(f"{question.id} of run {run_id} asks for input; answer it in its session")
     if question.expires and now >= question.expires:
         raise UsageError(
             f"{question.id} of run {run_id} expired at {when(question.expires)}; to be asked anew: "

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from roundsman.guard import Account, Judgement, Kind, Verdict
 from roundsman.guard import events as ev
-from roundsman.guard.asking import ACTION, ENGINE, LIMIT, Question, exact_digest
+from roundsman.guard.asking import ACTION, ENGINE, INPUT, LIMIT, Question, exact_digest
 from roundsman.guard.decide import WAITS
 from roundsman.ledger.fold import event_of
 from roundsman.ledger.records import Record
@@ -15,7 +15,8 @@ from roundsman.ledger.records import Record
 COMMANDS = {
     LIMIT: "roundsman grant {run} {id} --{limit} N, or --finish",
     ACTION: "roundsman approve {run} {id}, or roundsman deny {run} {id}",
-    ENGINE: "roundsman approve {run} {id}, or roundsman deny {run} {id}",
+    ENGINE: "roundsman approve {run} {id}, or deny, or answer it in its session",
+    INPUT: "answer it in its session",
 }
 OPTIONS = {"max_rounds": "rounds", "wall_clock": "time"}
 """What a limit is called on the command line, where that is not the name of its rule."""
@@ -93,9 +94,10 @@ def _numbered(asked: ev.Asked, number: int) -> ev.Asked:
 
 
 def open_questions(account: Account, at: float) -> list[Question]:
-    """Questions a person has to answer before the run goes on; what has expired is asked anew."""
+    """Questions a person has to answer before the run goes on in another process; what has expired,
+    and what the engine wants to know, is asked anew."""
     found = account.asks.open.values()
-    return [q for q in found if q.blocks() and (not q.expires or at < q.expires)]
+    return [q for q in found if q.about != INPUT and (not q.expires or at < q.expires)]
 
 
 def told(run_id: str, found: Sequence[Question]) -> str:

@@ -70,6 +70,7 @@ class LiveRun:
         self._hash = ""
         self.broken = ""
         self.cannot_wait = False  # a live session: nobody holds the line for a person's answer
+        self.paused = False
         self._lock = threading.RLock()  # tools run in threads, and call models there
         self._lease = Lease(store.db, run_id, self._lost)
 
@@ -358,6 +359,14 @@ class LiveRun:
             self.note(judged, event, durable=False)
             self._ask(judged, event)
 
+    def raise_question(self, asked: ev.Asked) -> None:
+        """Put on record that the engine asks a person; not twice about one call."""
+        with self._lock:
+            if any(q.call == asked.call for q in self.account.asks.open.values()):
+                return
+            self.questions_asked += 1
+            self.write(replace(asked, id=f"q{self.questions_asked}"))
+
     @property
     def waits(self) -> bool:
         """Whether the run goes on with nothing before a person has answered."""
@@ -371,10 +380,20 @@ class LiveRun:
             self._lease.abandon()
             return
         self._commit()
-        question = self.account.asks.blocking
-        assert question is not None
-        self.broken = told(self.run_id, open_questions(self.account, question.at))
+        self.broken = told(self.run_id, list(self.account.asks.open.values()))
+        self.paused = True
         self._lease.release()
+
+    def go_on(self) -> None:
+        """Take up again, in the process that let go of it, a run the engine has an answer for.
+
+        Raises:
+            LeaseHeld, JournalDamaged: as `reopen`.
+            LedgerError: it is over: somebody has stopped it.
+        """
+        if self.paused:
+            self._take_up()
+            self.broken, self.paused = "", False
 
     def stop(self, reason: str, detail: str, rule: str = "", layer: str = "loop") -> None:
         """Make the account stopped; every later proposal is stopped too."""

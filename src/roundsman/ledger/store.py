@@ -193,7 +193,7 @@ class Store:
         from roundsman.ledger.fold import fold, usage_of
 
         account = fold(self.records(run_id))
-        return usage_of(account), account.rounds, account.asks.blocking is not None
+        return usage_of(account), account.rounds, bool(account.asks.open)
 
     def info(self, run_id: str) -> RunInfo:
         """One run.
