@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,26 @@ def test_when_all_of_a_kind_fail_it_is_an_error_and_no_empty_answer() -> None:
         one.changes(WINDOW)
     with pytest.raises(SourceError, match="broke off"):
         list(one.lines(WINDOW))
+
+
+def test_a_member_that_dies_takes_no_other_along(tmp_path: Path) -> None:
+    class Names(Lines):
+        alive = True
+
+        def services(self) -> list[str]:
+            if not self.alive:
+                raise SourceError("gone")
+            return ["pay"]
+
+    for args in (["init", "-q"], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q",
+                                  "--allow-empty", "--no-gpg-sign", "-m", "x"]):  # fmt: skip
+        subprocess.run(["git", "-C", str(tmp_path), *args], check=True)
+    names = Names(["a"])
+    both = open_sources(SourceSpec(git=(str(tmp_path),)), WINDOW, [(names, "names")])
+    names.alive = False
+    assert both.services() == []
+    assert any(change.text == "x" for change in both.changes(Window(0, 4_000_000_000)))
+    assert [one.why for one in both.unseen] == ["gone"]
 
 
 def test_the_extent_is_that_of_those_that_know_it() -> None:

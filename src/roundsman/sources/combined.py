@@ -97,8 +97,14 @@ class CombinedSource:
         return sorted((one for found in asked for one in found), key=lambda change: change.at)
 
     def services(self) -> list[str]:
-        """Names any of them knows."""
-        return sorted({name for member, _ in self._members for name in member.services()})
+        """Names any of them knows; one that does not answer now is a note."""
+        names: set[str] = set()
+        for member, label in self._members:
+            try:
+                names.update(member.services())
+            except SourceError as error:
+                self.note(Unseen(f"names of services of {label}", str(error)))
+        return sorted(names)
 
     def extent(self) -> Window | None:
         """What those cover together that can say; changes alone only when there is nothing else."""

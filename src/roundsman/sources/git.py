@@ -118,7 +118,7 @@ class GitSource(BaseSource):
                     service=owner,
                     name=sha,
                     diff=config_diff(diff),
-                    text="\n".join([message, " ".join(files[:50])])[:_TEXT],
+                    text="\n".join(filter(None, [message, " ".join(files[:50])]))[:_TEXT],
                     commit=sha,
                     patch=diff[:_PATCH],
                     first=not above or ("new file mode" in diff and self._is_new(above, files)),

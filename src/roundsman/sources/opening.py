@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,8 +94,11 @@ def open_sources(
     """
     members, failed = list(first), []
 
+    @cache
     def known() -> list[str]:
-        return sorted({name for member, _ in members for name in member.services()})
+        # asked once, by the first who needs them: a server that dies later takes nobody along
+        found = CombinedSource([m for m, _ in members], [label for _, label in members])
+        return found.services()
 
     wanted = list(openings(spec, window, known))
     for one in wanted:

@@ -47,6 +47,7 @@ class PrometheusSource(BaseSource):
         self._api = PrometheusApi(url, headers, option)
         self.url, self._window = self._api.url, window
         self._kept: dict[tuple[float, float], list[tuple[Series, str, float]]] = {}
+        self._services: list[str] | None = None
         self._counts = self._sizes()
         names = self._names()
         if not names:
@@ -131,6 +132,11 @@ class PrometheusSource(BaseSource):
 
     def services(self) -> list[str]:
         """The values of the first usual label that has some, as long as those are not too many."""
+        if self._services is None:
+            self._services = self._find_services()
+        return self._services
+
+    def _find_services(self) -> list[str]:
         for label in SERVICE:
             if self._labels is None or label in self._labels:
                 found = self._known(
