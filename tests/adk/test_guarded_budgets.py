@@ -25,9 +25,10 @@ from pydantic import Field, PrivateAttr
 
 from roundsman.adk.current import bound
 from roundsman.adk.model import guard_model
+from roundsman.adk.tokens import measure_prompt
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store
-from roundsman.ledger.fold import fold
+from roundsman.ledger.fold import fold, usage_of
 from roundsman.policy import Policy, load_policy
 from roundsman.testing import GuardedResult, ScriptedModel, call, run_guarded
 
@@ -373,3 +374,43 @@ def test_any_schedule_of_direct_calls_stays_below_the_ceiling(
         store.close()
 
     asyncio.run(all_of_them())
+
+
+async def test_two_calls_of_one_agent_at_once_are_estimated_each_by_its_own_prompt() -> None:
+    """The second prompt is not taken for the first one grown longer."""
+    inner = LlmAgent(name="inner", description="i", model=ScriptedModel(["short"] * 9))
+    asks = [call("inner", request="a"), call("inner", request="x" * 350_000)]
+    again = [call("inner", request="y" * 350_000)]
+    outer = LlmAgent(
+        name="outer", model=ScriptedModel([asks, again, "done"]), tools=[AgentTool(inner)]
+    )
+    result = await run_guarded(outer, "go", default(run={"tokens": 10**6}))
+    prompts = [
+        r.body["prompt_tokens"]
+        for r in result.records
+        if r.kind == "step_begins" and r.body["agent"] == "inner"
+    ]
+    assert [p > 100_000 for p in prompts] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("part", "least"),
+    [
+        (types.Part(inline_data=types.Blob(mime_type="image/png", data=b"x" * 5_000_000)), 1_000),
+        (types.Part(inline_data=types.Blob(mime_type="audio/wav", data=b"x" * 5_000_000)), 10_000),
+        (types.Part(file_data=types.FileData(file_uri="gs://b/f.pdf")), 1_000),
+    ],
+)
+def test_what_is_no_text_is_estimated_too(part: types.Part, least: int) -> None:
+    for contents in ([[part]], [[types.Part(text="a")], [part]]):
+        made = [types.Content(role="user", parts=parts) for parts in contents]
+        tokens, _ = measure_prompt(LlmRequest(contents=made), {}, "")
+        assert least <= tokens <= 2 * least
+
+
+@pytest.mark.parametrize(("name", "usd"), [("mystery-9000", None), ("scripted", 0.0)])
+async def test_what_nobody_knows_the_price_of_costs_no_zero_dollars(
+    name: str, usd: float | None
+) -> None:
+    result = await run(ScriptedModel(["done"], model=name), default(repetition={"mode": "off"}))
+    assert usage_of(result.account)["usd"] == usd

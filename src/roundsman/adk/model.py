@@ -233,7 +233,8 @@ def _proposal(
     run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest, ticket: Ticket | None
 ) -> StepBegins:
     name = request.model or model.model
-    history = f"{agent}\x00{ticket.branch}\x00{current_loop()}" if ticket else ""
+    within = current_action_id()  # one agent may be called twice at once: two histories
+    history = "\x00".join((agent, within, ticket.place, current_loop())) if ticket else ""
     estimate, request_print = measure_prompt(request, run.counted, history)
     prompt = ceil(estimate * run.ratios.get(agent, 1.0))  # as it was with the agent's last call
     if getattr(model, "spends_no_tokens", False):  # a planner without a provider, as the analyst
@@ -245,7 +246,7 @@ def _proposal(
         id=run.next_step_id(),
         loop=current_loop(),
         agent=agent,
-        within=current_action_id(),
+        within=within,
         place=ticket.place if ticket else "",
         model=name,
         request=request_print,

@@ -141,7 +141,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if hasattr(agent, "canonical_model"):  # it may have been exchanged since the agent entered
             guard_model(agent.canonical_model)
         place = place_of(callback_context)
-        ticket = Ticket(run, getattr(agent, "name", ""), agent, context.branch or "", place)
+        ticket = Ticket(run, getattr(agent, "name", ""), agent, place)
         actions = callback_context.actions
         self.coverage.issue(callback_context.invocation_id, actions, llm_request, ticket)
         return None

@@ -12,12 +12,11 @@ from roundsman.ledger import LiveRun
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """Run, agent's name, agent, branch and place of one model call, and whether a model took it."""
+    """Run, agent's name, agent and place of one model call, and whether a model took it."""
 
     run: LiveRun
     agent: str
     node: Any = None
-    branch: str = ""
     place: str = ""
     taken: bool = False
 

@@ -26,7 +26,8 @@ __all__ = ["LOOP_ENDS", "Account", "LoopState", "Reserved", "Share", "Stopped", 
 class Account:
     """All counters of one run tree. Tokens and dollars count what was settled; what is in flight
     is in `reserved`, by step. `cached` are those of `tokens` that a provider read from its cache.
-    `over` are tokens billed beyond what a reply was allowed to have. `nested` counts agents called
+    `over` are tokens billed beyond what a reply was allowed to have, `unpriced` steps of models
+    whose price is unknown. `nested` counts agents called
     by others, `calling` are the actions in flight that do so. `cut` is set when an action was cut:
     the round (without rounds: the run) takes no further step; `share_cut` when the last step asked
     for was one its agent had no share left for. `active` is seconds of wall clock without the time
@@ -44,6 +45,7 @@ class Account:
     cached: int = 0
     over: int = 0
     usd: float = 0.0
+    unpriced: int = 0
     share_cut: Stopped | None = None
     nested: int = 0
     calling: frozenset[str] = frozenset()
@@ -159,6 +161,7 @@ def _step_begins(a: Account, e: ev.StepBegins) -> Account:
     return evolve(
         a,
         steps=a.steps + 1,
+        unpriced=a.unpriced + (e.prices is None),
         loops=_in_loop(a, e.loop, steps=a.loop(e.loop).steps + 1) if e.loop else a.loops,
         share_cut=None,
         reserved=_with(a.reserved, e.id, Reserved(e.reserved_tokens, e.reserved_usd, e.agent)),

@@ -78,11 +78,11 @@ def overruns(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def usage_of(account: Account) -> dict[str, Any]:
-    """Counters as reports and listings show them."""
+    """Counters as reports and listings show them; `usd` is None when a model's price is unknown."""
     return {
         "steps": account.steps,
         "actions": account.actions,
         "tokens": account.tokens,
         "tokens_estimated": account.tokens_estimated,
-        "usd": round(account.usd, 6),
+        "usd": None if account.unpriced else round(account.usd, 6),
     }
