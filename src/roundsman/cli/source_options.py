@@ -15,6 +15,7 @@ _OPTIONS = (
     ("--kubernetes", "URL", "Rollouts and events, as behind kubectl proxy."),
     ("--argocd", "URL", "What Argo CD deployed, and when."),
     ("--traces", "URL", "Traces: jaeger+http://... or tempo+http://...."),
+    ("--runbooks", "PATH", "Runbooks: Markdown that says for which alert it is."),
     ("--header", "HOST=LINE", "For one host: 'HOST=Authorization: Bearer ${VARIABLE}'."),
 )
 
@@ -35,6 +36,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
             argocd=given["--argocd"],
             traces=given["--traces"],
             headers=given["--header"],
+            runbooks=given["--runbooks"],
         )
         return command(*args, sources=spec, **kwargs)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.facts import Facts, Moved, collect, echoes
+from roundsman.investigate.runbooks import asked_in
 from roundsman.investigate.windows import MINUTES, offsets
 from roundsman.investigate.wording import say_change, say_moved
 from roundsman.sources.times import parse_time
@@ -35,14 +36,14 @@ def _look(ago: int) -> dict[str, Any]:
 def _calls(prompt: str) -> list[dict[str, Any]]:
     """The newest piece of the window: everything; the prompt says whether there are traces."""
     look = {"service": "", **_look(0)}
-    calls = [
+    calls: list[dict[str, Any]] = [
         {"name": "query_metrics", "args": {**look, "metric": ""}},
         {"name": "query_logs", "args": {**look, "text": ""}},
         {"name": "list_deploys", "args": _look(0)},
     ]
     if re.search(r"^Telemetry: .*\b(?:traces|call graph)\b", prompt, re.MULTILINE):
         calls.append({"name": "query_traces", "args": dict(look)})
-    return calls
+    return [*calls, *asked_in(prompt, [call["name"] for call in calls])]
 
 
 def _earlier(facts: Facts) -> list[dict[str, Any]]:

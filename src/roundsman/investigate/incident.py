@@ -15,11 +15,12 @@ from roundsman.analysis import LogSummary, summarise
 from roundsman.errors import SourceError
 from roundsman.investigate.alerts import Alert, is_blank, read_alert
 from roundsman.investigate.request import Request
+from roundsman.investigate.runbooks import Runbook, fitting
 from roundsman.investigate.windows import MINUTES
 from roundsman.sources import IncidentFolder, LogLine, Source, Unseen, Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.opening import open_sources
-from roundsman.sources.spec import read_sources
+from roundsman.sources.spec import SourceSpec, read_sources
 from roundsman.sources.times import iso, parse_time
 
 _BEFORE_ALERT, _AFTER_ALERT = 45 * 60.0, 15 * 60.0
@@ -40,6 +41,7 @@ class Incident:
     services: list[str]
     alert: Alert | None
     source: Source
+    runbook: Runbook | None = None
     _logs: dict[tuple[float, float, str, str], tuple[LogSummary, list[LogLine]]] = field(
         default_factory=dict, repr=False
     )
@@ -89,6 +91,8 @@ class Incident:
         if self.services:
             lines.append("Services: " + ", ".join(self.services[:40]) + ".")
         lines.append("Telemetry: " + ", ".join(self.source.kinds) + ".")
+        if self.runbook:
+            lines.append(self.runbook.as_prompt())
         return "\n".join(lines)
 
 
@@ -226,7 +230,18 @@ def open_incident(request: Request) -> Incident:
         services=[str(one) for one in services or request.services or source.services()],
         alert=alert,
         source=source,
+        runbook=fitting(_runbook_folders(root, sources), alert, source.note),
     )
+
+
+def _runbook_folders(root: Path | None, sources: SourceSpec) -> list[Path]:
+    """Those named, which must be there, and those of the folder."""
+    named = [Path(one) for one in sources.runbooks]
+    for path in named:
+        if not path.exists():
+            raise SourceError(f"--runbooks {path}: no such file or folder")
+    mine = [root / "runbooks", root / "context" / "runbooks"] if root is not None else []
+    return [*named, *(path for path in mine if path.is_dir())]
 
 
 def _open_folder(root: Path, others: bool) -> IncidentFolder | None:

@@ -173,6 +173,8 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
     evidence = [dict(row) for row in report["evidence"]]
     for row in report["evidence"]:
         del row["result"]  # whole results stay in the journal: runs show RUN --evidence ID
+    if incident.runbook:
+        report["runbook"] = incident.runbook.as_dict()
     cause = settle([], [])
     report["alternatives"] = cause.pop("alternatives")
     report["cause"] = cause | {"because": "the report was left before the verdict was settled"}

@@ -49,6 +49,7 @@ def _lines(view: View) -> Iterator[str]:
         ("In full", view.story),
         ("Confidence", view.confidence),
         ("Next safe action", view.next_action),
+        ("Runbook", view.runbook),
     )
     for label, text in facts:
         if text:

@@ -62,6 +62,8 @@ class _Page:
         if view.next_action:
             self._line()
             self._flow("Next  ", view.next_action, "bold")
+        if view.runbook:
+            self._flow("Runbook  ", view.runbook)
 
     def _evidence(self, one: Evidence) -> None:
         self._flow(f"  {one.id}  ", _short(one.statement, 120))

@@ -66,6 +66,7 @@ class View:
     since: str
     affected: str
     next_action: str
+    runbook: str
     top: tuple[Evidence, ...]
     evidence: tuple[Evidence, ...]
     findings: tuple[Finding, ...]
@@ -81,6 +82,12 @@ class View:
     stop: str
     cost: str
     times: str
+
+
+def _runbook(given: Mapping[str, Any]) -> str:
+    """Its title and where it lies."""
+    title, path = clean(given.get("title"), 120), clean(given.get("path"), 300)
+    return f"{title} ({path})" if title and path else title or path
 
 
 def build(report: Mapping[str, Any]) -> View:
@@ -117,6 +124,7 @@ def build(report: Mapping[str, Any]) -> View:
         since=show_time(cause.get("since")),
         affected=affected or clean(cause.get("affected") or ""),
         next_action=short_times(clean(cause.get("next_action"), 900), said),
+        runbook=_runbook(as_dict(report.get("runbook"))),
         top=tuple(pick_top(cause, findings, evidence)),
         evidence=evidence,
         findings=findings,

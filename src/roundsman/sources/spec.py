@@ -19,7 +19,8 @@ _MOST = 16
 class SourceSpec:
     """What to open. `headers` are `HOST=Name: value` with `${VARIABLE}` where a secret goes.
 
-    Logs are paths, or addresses as `loki+http://...`; traces are addresses.
+    Logs are paths, or addresses as `loki+http://...`; traces are addresses. `runbooks` are files or folders,
+    no source of telemetry.
     """
 
     folder: str = ""
@@ -30,6 +31,7 @@ class SourceSpec:
     argocd: tuple[str, ...] = ()
     git: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    runbooks: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.folder) or self.beside
@@ -49,7 +51,7 @@ class SourceSpec:
         """Both together, each entry once."""
         joined: dict[str, Any] = {
             name: tuple(dict.fromkeys((*getattr(self, name), *getattr(other, name))))
-            for name in (*KINDS, "headers")
+            for name in (*KINDS, "headers", "runbooks")
         }
         return replace(self, folder=self.folder or other.folder, **joined)
 
@@ -60,6 +62,7 @@ class SourceSpec:
             folder=str(Path(self.folder).resolve()) if self.folder else "",
             logs=tuple(one if is_address(one) else str(Path(one).resolve()) for one in self.logs),
             git=tuple(str(Path(one).resolve()) for one in self.git),
+            runbooks=tuple(str(Path(one).resolve()) for one in self.runbooks),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -74,7 +77,8 @@ class SourceSpec:
     def from_json(cls, content: Mapping[str, Any]) -> SourceSpec:
         """The reverse of `to_json`."""
         lists: dict[str, Any] = {
-            name: tuple(map(str, content.get(name) or ())) for name in (*KINDS, "headers")
+            name: tuple(map(str, content.get(name) or ()))
+            for name in (*KINDS, "headers", "runbooks")
         }
         return replace(cls(folder=str(content.get("folder") or "")), **lists)
 
@@ -93,7 +97,7 @@ def read_sources(content: Any, file: str, folder: Path) -> SourceSpec:
         return SourceSpec()
     if not isinstance(content, Mapping):
         raise SourceError(f"{file}: sources must be a mapping such as prometheus: http://host:9090")
-    known = (*KINDS, "headers")
+    known = (*KINDS, "headers", "runbooks")
     found: dict[str, Any] = {}
     for key, value in content.items():
         if key not in known:
