@@ -1,4 +1,4 @@
-"""One table: `python -m benchmarks [--quick] [--big] [--profile]`."""
+"""One table: `python -m benchmarks [--quick] [--big] [--profile] [--journal] [--workers]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--big", action="store_true", help="also 1 GB of logs")
     parser.add_argument("--profile", action="store_true", help="where a guarded step goes")
+    parser.add_argument("--journal", action="store_true", help="only the journal, on both stores")
+    parser.add_argument("--workers", action="store_true", help="only many investigations at once")
     options = parser.parse_args()
+    if options.journal or options.workers:
+        if options.journal:
+            _journal(3 if options.quick else 7)
+        if options.workers:
+            _workers(options.quick)
+        return
 
     from benchmarks.rounds import round_cost
     from benchmarks.starts import start_cost
@@ -41,6 +49,44 @@ def main() -> None:
     if options.profile:
         print()
         print(profile())
+
+
+def _journal(repeat: int) -> None:
+    from benchmarks.journal import bytes_each, journal_cost, resume_cost
+    from benchmarks.rounds import late_resume, long_run
+
+    cost = journal_cost(repeat)
+    _row("what", "bare step", "journal", "share", "")
+    for name, span in cost.by_store.items():
+        share = f"{span / cost.bare:.1%}"
+        _row(f"a step and an action, {name}", _ms(cost.bare), _ms(span), share, "")
+    _row("what", "imports", "taking up", "ratio", "")
+    for name, (records, loading, taking) in resume_cost(repeat).items():
+        ratio = f"{taking / loading:.2f}"
+        _row(f"a run of {records:,} records, {name}", _ms(loading), _ms(taking), ratio, "")
+    for name, size in bytes_each().items():
+        print(f"an investigation of the analyst in {name}: {size / 1000:.0f} kB")
+    early, last, grown = long_run(1000)
+    _pair("round CPU, 5th-24th and last 20 of 1,000, session in SQLite", early, last)
+    print(f"memory of those rounds: {grown:+.1f} MB from the 20th to the 1,000th")
+    first, bare = late_resume(990)
+    _pair("CPU to the first model call, new run and resumed in its 991st round", bare, first)
+
+
+def _workers(quick: bool) -> None:
+    from benchmarks.workers import at_once, crew_cost
+
+    for waiting in (False, True):
+        who = "a model of 1 s a call" if waiting else "the analyst"
+        counts = (1, 8, 32) if waiting else (1, 2, 4)
+        for count, (rate, peak) in at_once(counts, waiting).items():
+            print(f"{count} at once by {who}: {rate:.0f} a minute, {peak} MB")
+    jobs, workers, kills = (12, 2, 3) if quick else (60, 3, 12)
+    print(crew_cost(jobs, workers, kills))
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms"
 
 
 def _pair(what: str, without: float, beside: float) -> None:

@@ -269,6 +269,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
+_TUPLES = frozenset({
+    "chain", "failures", "changes", "prices", "behind", "unknown", "steps", "undone", "criteria",
+    "limits", "sources",
+})  # fmt: skip
+
+
 def to_body(event: Event) -> dict[str, Any]:
     """The event as plain data, without its kind and time (columns of their own)."""
     return {name: getattr(event, name) for name in _NAMES[event.kind]}
@@ -281,13 +287,10 @@ def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:
         KeyError: a kind this version does not know.
     """
     cls = KINDS[kind]
-    tuples = {
-        "chain", "failures", "changes", "prices", "behind", "unknown", "steps", "undone", "criteria",
-        "limits", "sources",
-    }  # fmt: skip
+    names = cls.__dataclass_fields__
     known = {
-        k: tuple(v) if k in tuples and isinstance(v, list) else v
+        k: tuple(v) if k in _TUPLES and isinstance(v, list) else v
         for k, v in body.items()
-        if k in cls.__dataclass_fields__
+        if k in names
     }
     return cls(at=at, **known)

@@ -47,8 +47,7 @@ def resume(
     final = saved is not None and saved["stop"]["reason"] != "asked"  # else of when it waited
     if saved is not None and final and store.info(run_id).status in ("done", "stopped"):
         return saved, False
-    store.verify(run_id)
-    records = store.records(run_id)
+    records = store.whole(run_id)
     begun = _begun(run_id, records)
     case = _case(run_id, begun, store, policy_source)
     if any(r.kind == "run_ends" for r in records):

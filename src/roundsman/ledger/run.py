@@ -27,6 +27,7 @@ from roundsman.ledger.store import Store, taken
 E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
+HEED_S = 0.25
 KILL_SWITCH = "kill_switch"
 """What a stop from another process is on record as."""
 
@@ -71,6 +72,7 @@ class LiveRun:
         self.broken = ""
         self.cannot_wait = False  # a live session: nobody holds the line for a person's answer
         self.paused = False
+        self._heeded = float("-inf")
         self._lock = threading.RLock()  # tools run in threads, and call models there
         self._lease = Lease(store.db, run_id, self._lost)
 
@@ -157,8 +159,7 @@ class LiveRun:
         self._lease.take()
         self.store.held(self.run_id, self._lease.holder)
         try:
-            self.store.verify(self.run_id)
-            records = self.store.records(self.run_id)
+            records = self.store.whole(self.run_id)
         except BaseException:
             self._lease.release()
             raise
@@ -254,9 +255,14 @@ class LiveRun:
         self.broken = taken(self.run_id)
 
     def heed(self) -> None:
-        """Stop when somebody asked for it from another process."""
+        """Stop when somebody asked for it from another process. A file is looked at each time, a
+        server at most every `HEED_S`: each look is a way to it and back."""
         if self.account.stopped is not None or self.account.ended:
             return
+        now = time.monotonic()
+        if self.store.db.shared and now < self._heeded + HEED_S:
+            return
+        self._heeded = now
         try:
             asked = self.store.stop_request(self.run_id)
         except LedgerError as error:  # the journal is out of reach: nothing could be put on record

@@ -227,8 +227,12 @@ class Store:
         (text,) = self._row("select report from runs where run_id=?", run_id)
         return json.loads(text) if text else None
 
-    def verify(self, run_id: str) -> None:
-        """Follow the chain of hashes.
+    def whole(self, run_id: str) -> list[Record]:
+        """As `records`, its chain followed; raises JournalDamaged, as that and `verify` do."""
+        return [record_of(run_id, row) for row in self.verify(run_id)]
+
+    def verify(self, run_id: str) -> list[Row]:
+        """Follow the chain of hashes; the rows that were read on the way.
 
         Raises:
             JournalDamaged: naming the first record that does not fit, or that the end is missing.
@@ -252,6 +256,7 @@ class Store:
                 f"run {run_id}: it ended with record {last}, the journal ends with record "
                 f"{expected - 1}; what is there is whole, the rest is missing; {FORGET}"
             )
+        return rows
 
     def delete(self, run_id: str) -> None:
         """Forget a run and its journal.
