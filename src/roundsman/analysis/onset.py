@@ -21,6 +21,8 @@ _SCORE = 5.0
 _SEPARATION = 0.9
 #: noise is never taken to be smaller than this share of the level
 _FLOOR = 0.05
+#: what `far` measures by, and where it ends (a shift away from nothing)
+_TENTH, _MOST = 0.1, 1000.0
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Onset:
 
     kind: step, appeared, vanished or transient (moved and came back before the window's end).
     score: the shift in units of noise. setting: both levels are exact constants but for a short
-    passage between them, as a configured limit or a version marker is.
+    passage between them, as a configured limit or a version marker is. far: the shift as a multiple of
+    the noise before it and a tenth of the level before it; unlike the score it has no ceiling.
     """
 
     at: float
@@ -38,6 +41,7 @@ class Onset:
     after: float | None
     score: float
     setting: bool
+    far: float = 10.0
     method: str = METHOD
 
 
@@ -118,7 +122,10 @@ def find_onset(series: Series, window: Window) -> Onset | None:
     back = sign * (float(np.median(tail)) - before) < max(noise, abs(after - before) / 3)
     setting = _settled(left[::-1]) and _settled(right)
     kind = "transient" if back else "step"
-    return Onset(float(times[split]), kind, before, after, round(score, 1), setting)
+    far = abs(after - before) / (_mad(left) + _TENTH * abs(before) + 1e-9 * abs(after) + 1e-12)
+    return Onset(
+        float(times[split]), kind, before, after, round(score, 1), setting, min(far, _MOST)
+    )
 
 
 def ran_out(series: Series) -> float | None:

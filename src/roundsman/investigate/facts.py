@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from roundsman.analysis.settings import setting_effects
 from roundsman.investigate.call_facts import CallFacts
+from roundsman.investigate.entries import Changed as Changed
+from roundsman.investigate.entries import Moved as Moved
+from roundsman.investigate.entries import Standing as Standing
 from roundsman.sources.times import parse_time
 
 #: a change may be written down this long after its first effect (clocks, sampling), in seconds
@@ -27,94 +29,14 @@ _GREW_BEFORE, _GREW_AFTER = 300.0, 900.0
 _SAME_MOVEMENT = 600.0
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A metric or a kind of log line that moved; `row` is the tool's own entry."""
-
-    evidence: str
-    at: float
-    service: str
-    name: str
-    row: Mapping[str, Any]
-    log: bool = False
-
-    @property
-    def bad(self) -> bool:
-        """Whether it is a log line that says something failed."""
-        return self.log and bool(self.row.get("bad"))
-
-    @property
-    def warns(self) -> bool:
-        """Whether it is a log line that warns."""
-        return self.log and str(self.row.get("level") or "").upper().startswith("WARN")
-
-    @property
-    def said(self) -> str:
-        """Its name, and for a log line the example it was seen in."""
-        return f"{self.name} {self.row.get('example') or ''}" if self.log else self.name
-
-    def level(self, side: str) -> float | None:
-        """The value `before` or `after`, None when there was no sample."""
-        found = self.row.get(side)
-        return float(found) if isinstance(found, int | float) else None
-
-
-@dataclass(frozen=True)
-class Changed:
-    """A change as list_deploys returned it."""
-
-    evidence: str
-    at: float
-    row: Mapping[str, Any]
-
-    @property
-    def service(self) -> str:
-        return str(self.row.get("service") or "")
-
-    @property
-    def name(self) -> str:
-        return str(self.row.get("name") or "")
-
-    @property
-    def diff(self) -> Mapping[str, Any]:
-        found = self.row.get("diff")
-        return found if isinstance(found, Mapping) else {}
-
-    @property
-    def commit(self) -> str:
-        """The commit a deploy ships."""
-        return str(self.row.get("commit") or "")
-
-    @property
-    def effects(self) -> list[tuple[str, frozenset[str], str]]:
-        """(what was seen in the change, kinds of trouble it can produce, the line that shows it)."""
-        found = self.row.get("effects")
-        if found is None:  # a result of another source: its settings still say something
-            return [
-                (kind, frozenset(can), f"{key} from {pair[0]} to {pair[1]}")
-                for key, pair in self.diff.items()
-                if isinstance(pair, list) and len(pair) == 2
-                for kind, can in setting_effects(str(key), *pair)
-            ]
-        return [
-            (str(one.get("what")), frozenset(map(str, one.get("can") or ())), str(one.get("line")))
-            for one in (found if isinstance(found, list) else [])
-            if isinstance(one, Mapping)
-        ]
-
-    @property
-    def names(self) -> list[str]:
-        """Identifiers of the changed lines that few other changes touch."""
-        found = self.row.get("names")
-        return [str(one) for one in found] if isinstance(found, list) else []
-
-
 @dataclass
 class Facts:
     """Everything that moved or was changed, by kind.
 
     `counts` are the largest a result gave, `counted_in` the results that did, `earlier` the minutes of
     the incident's window before the newest piece that was looked at, `end` the last moment looked at.
+    `alerted` and `alert_at`: whom the alert names, and when it came. `furthest` and `makeup`: services by
+    how far their metrics moved in a bad direction, and by how much what they log changed.
     """
 
     metrics: list[Moved] = field(default_factory=list)
@@ -130,6 +52,10 @@ class Facts:
     counted_in: dict[str, str] = field(default_factory=dict)
     earlier: int = 0
     end: float | None = None
+    alerted: str = ""
+    alert_at: float | None = None
+    furthest: dict[str, Standing] = field(default_factory=dict)
+    makeup: dict[str, Standing] = field(default_factory=dict)
 
     @property
     def bad_logs(self) -> list[Moved]:
@@ -212,6 +138,28 @@ def _moved(evidence: str, row: Any, log: bool) -> Moved | None:
     return Moved(evidence, at, str(row.get("service") or ""), name, row, log)
 
 
+def _stand_out(facts: Facts, evidence: str, result: Mapping[str, Any]) -> None:
+    """Take which services stand out, and whom the alert names."""
+    alert = result.get("alert")
+    if isinstance(alert, Mapping):
+        facts.alerted = str(alert.get("service") or "")
+        facts.alert_at = parse_time(alert.get("at"))
+    rows = result.get("services")
+    for row in rows if isinstance(rows, list) else []:
+        if not isinstance(row, Mapping) or not isinstance(row.get("far"), int | float):
+            continue
+        into, since, name = facts.furthest, "onset", str(row.get("metric") or "")
+        if "template" in row:
+            into, since, name = facts.makeup, "at", str(row["template"])
+        at, service = parse_time(row.get(since)), str(row.get("service") or "")
+        if at is None or not service:
+            continue
+        known = into.get(service)
+        if known is None or row["far"] > known.far:
+            felt = bool(row.get("felt", True))
+            into[service] = Standing(evidence, service, float(row["far"]), at, name, felt)
+
+
 def _ran_out(evidence: str, row: Any) -> Moved | None:
     """A count-down that reached zero."""
     at = parse_time(row.get("ran_out")) if isinstance(row, Mapping) else None
@@ -254,6 +202,7 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
         until = parse_time(query.get("to")) if isinstance(query, Mapping) else None
         if until is not None and tool in ("query_logs", "query_metrics"):
             facts.end = max(until, facts.end or until)
+        _stand_out(facts, evidence, result)
         earlier = result.get("earlier_minutes")
         if isinstance(earlier, int):
             facts.earlier = max(facts.earlier, earlier)

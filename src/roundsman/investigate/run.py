@@ -176,7 +176,7 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
     if incident.runbook:
         report["runbook"] = incident.runbook.as_dict()
     cause = settle([], [])
-    report["alternatives"] = cause.pop("alternatives")
+    report["alternatives"], report["services"] = cause.pop("alternatives"), cause.pop("services")
     report["cause"] = cause | {"because": "the report was left before the verdict was settled"}
     missing: list[dict[str, Any]] = []
     _save(run, report, missing)
@@ -217,10 +217,11 @@ def _save(run: LiveRun, report: dict[str, Any], missing: list[dict[str, Any]]) -
 
 def _verdict(report: dict[str, Any], evidence: list[dict[str, Any]]) -> dict[str, Any]:
     cause = settle(report["findings"], evidence)
-    alternatives = cause.pop("alternatives", [])
+    alternatives, services = cause.pop("alternatives", []), cause.pop("services", [])
     named = (f for f in report["findings"] if f["statement"] == cause.get("statement"))
     cause.setdefault("evidence", next((f["evidence"] for f in named), []))
-    return {"cause": _only_what_was_seen(cause, report), "alternatives": alternatives}
+    seen = _only_what_was_seen(cause, report)
+    return {"cause": seen, "alternatives": alternatives, "services": services}
 
 
 def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:

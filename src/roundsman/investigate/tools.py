@@ -5,133 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from roundsman.analysis import find_onset, growing_since, ran_out, shifts
-from roundsman.analysis.onset import METHOD as ONSET_METHOD
-from roundsman.analysis.onset import Onset
+from roundsman.analysis import shifts
+from roundsman.analysis.makeup import makeups
 from roundsman.analysis.templates import METHOD as TEMPLATE_METHOD
+from roundsman.analysis.templates import LogSummary
 from roundsman.investigate import paste
 from roundsman.investigate.answers import EXCERPT, answering, finish, number
 from roundsman.investigate.change_rows import change_rows
 from roundsman.investigate.incident import Incident
-from roundsman.investigate.windows import MINUTES, earlier_minutes
-from roundsman.sources import Series, Window
+from roundsman.investigate.metric_tool import query_metrics as _query_metrics
+from roundsman.investigate.pieces import alert_of, earlier_of, window_of
+from roundsman.investigate.windows import MINUTES
+from roundsman.sources import Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.times import iso
 
 _EXAMPLE = 240
-_SERIES, _TEMPLATES, _CHANGES = 40, 16, 30
+_TEMPLATES, _CHANGES = 16, 30
+#: a log is made up differently from this root of G on; so many services are told
+_FAR, _SERVICES = 4.0, 6
 #: a deploy ships commits up to this old, in seconds
 _SHIPPED = 7 * 86400.0
-#: how far back a trend is followed, in seconds, and of how many series
-_HISTORY, _MOST_TRENDS = 6 * 3600.0, 200
 
 
 class NeverRun(RuntimeError):
     """A write tool of the toolbox was executed although the policy must refuse it."""
 
 
-def window_of(incident: Incident, minutes: float, ago: float) -> Window:
-    """The piece of the incident's window a question is about; ValueError names a bad number."""
-    if not minutes > 0:
-        raise ValueError(f"window_minutes must be a number above 0, got {minutes!r}")
-    if not ago >= 0:
-        raise ValueError(f"end_minutes_ago must be 0 or a number above, got {ago!r}")
-    end = incident.window.end - float(ago) * 60
-    return Window(end - float(minutes) * 60, end)
-
-
-def earlier_of(incident: Incident, window: Window) -> dict[str, int]:
-    """How much of the incident's window lies before a piece, for a result; nothing when none does."""
-    minutes = earlier_minutes(incident.window, window)
-    return {"earlier_minutes": minutes} if minutes else {}
-
-
-def _describe(series: Series, onset: Onset | None) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "service": series.service,
-        "metric": series.metric,
-        "points": int(series.values.size),
-        "median": number(float(np.median(series.values))),
-        "last": number(float(series.values[-1])),
-    }
-    if onset:
-        row |= {
-            "moved": onset.kind,
-            "onset": iso(onset.at),
-            "before": None if onset.before is None else number(onset.before),
-            "after": None if onset.after is None else number(onset.after),
-            "score": onset.score,
-            "setting": onset.setting,
-        }
-    if (at := ran_out(series)) is not None:
-        row["ran_out"] = iso(at)
-    return row
-
-
-def _trends(incident: Incident, window: Window, rows: list[dict[str, Any]]) -> None:
-    """Say of what moved since when it has been growing, if it has: looked for further back."""
-    moved = {(row["service"], row["metric"]): row for row in rows if row.get("score", 0) > 0}
-    if not moved or len(moved) > _MOST_TRENDS:
-        return
-    for one in incident.source.series(Window(window.start - _HISTORY, window.end)):
-        row = moved.get((one.service, one.metric))
-        if row is not None and not row["setting"] and (since := growing_since(one)) is not None:
-            row["growing_since"] = iso(since)
-
-
-def _query_metrics(
-    incident: Incident, service: str, metric: str, minutes: float, ago: float
-) -> dict[str, Any]:
-    window = window_of(incident, minutes, ago)
-    query = {"tool": "query_metrics", "service": service, "metric": metric}
-    query |= {"raw": paste.line(incident, "metrics", window, service, metric)}
-    query |= {"from": iso(window.start), "to": iso(window.end)}
-    everything = incident.source.series(window)
-    found = incident.source.series(window, service, metric)
-    if not found:
-        names = sorted({f"{s.service}/{s.metric}" for s in everything})
-        result = {
-            "status": "empty",
-            "query": query,
-            "series": [],
-            "counts": {"series": 0},
-            **earlier_of(incident, window),
-            "left_out": {},
-            "next": "no series of that name here; there are: " + ", ".join(names)[:1500]
-            if names
-            else "there are no metrics in this window; look at the logs",
-        }
-        return finish(result, ())
-    extent = Window(min(s.times[0] for s in everything), max(s.times[-1] for s in everything))
-    rows = [_describe(one, find_onset(one, extent)) for one in found]
-    _trends(incident, window, rows)
-    rows.sort(key=lambda row: ("moved" not in row, row.get("setting", False), -row.get("score", 0)))
-    if len(rows) <= 2:
-        for row in rows:
-            match = next(
-                s for s in found if (s.service, s.metric) == (row["service"], row["metric"])
-            )
-            picked = np.linspace(0, match.times.size - 1, min(30, match.times.size)).astype(int)
-            row["samples"] = [[iso(match.times[i]), number(float(match.values[i]))] for i in picked]
-    moved = sum("moved" in row for row in rows)
-    left = {"series": len(rows) - _SERIES} if len(rows) > _SERIES else {}
-    return finish(
+def _made_up(summary: LogSummary, service: str, text: str) -> dict[str, Any]:
+    """Services whose log is made up differently from some moment on; only asked of all lines."""
+    found = [] if service or text else [m for m in makeups(summary) if m.far >= _FAR]
+    rows = [
         {
-            "status": "ok",
-            "query": query,
-            "series": rows[:_SERIES],
-            "method": ONSET_METHOD,
-            "counts": {"series": len(rows), "moved": moved},
-            **earlier_of(incident, window),
-            "left_out": left,
-            "next": "look at the logs and the changes just before the earliest onset"
-            if moved
-            else "no series left its noise; a longer window or the logs may show more",
-        },
-        ("series",),
-    )
+            "service": one.service,
+            "far": number(one.far),
+            "at": iso(one.at),
+            "template": one.template.template[:160],
+            "share": [number(one.share[0]), number(one.share[1])],
+        }
+        for one in found[:_SERVICES]
+    ]
+    return {"services": rows} if rows else {}
 
 
 def _query_logs(
@@ -180,7 +94,9 @@ def _query_logs(
                 "templates": len(summary.templates),
                 "errors": sum(t.count for t in summary.templates if is_bad(t.level)),
             },
+            **_made_up(summary, service, text),
             **earlier_of(incident, window),
+            **alert_of(incident),
             "left_out": left,
             "unseen": [one.as_dict() for one in incident.source.unseen][:10],
             "next": hint,

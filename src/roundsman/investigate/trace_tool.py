@@ -9,7 +9,7 @@ from roundsman.analysis.calls import METHOD, picture
 from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.incident import Incident
-from roundsman.investigate.tools import earlier_of, window_of
+from roundsman.investigate.pieces import earlier_of, window_of
 from roundsman.investigate.windows import MINUTES
 from roundsman.sources import Window
 from roundsman.sources.times import iso

@@ -10,8 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from roundsman.investigate.advice import next_action
 from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.facts import LOOK_BACK, Facts, collect
+from roundsman.investigate.ranking import Ranked, rank
 from roundsman.investigate.wording import say_change, say_moved
 from roundsman.loop.grounding import ungrounded
 from roundsman.sources.times import iso, parse_time
@@ -108,34 +110,11 @@ def _because(one: Candidate, judgement: Judgement) -> str:
     return text
 
 
-_ACT = {
-    "certificate": "have the certificate renewed by whoever owns it, and watch the errors stop",
-    "traffic": "add capacity or shed load where requests enter; no change is to be rolled back",
-    "upstream": "ask the provider, and fail over or degrade where that is prepared",
-    "disk": "free or add space, and find what filled it",
-    "node": "move the work off that node, and have it looked at",
-    "data": "set the damaged data aside, and find where it came from",
-}
-
-
-def _next(one: Candidate | None, service: str) -> str:
-    if one is None:
-        return f"read the first errors of {service or 'the service'} in full before acting"
-    if one.condition:
-        return _ACT.get(one.condition.kind, f"look at {service} before acting")
-    assert one.suspect is not None
-    row = one.suspect.change.row
-    keys = ", ".join(one.suspect.keys[:2])
-    what = f"{row.get('kind')} {row.get('name')}" + (f" of {service}" if service else "")
-    check = f"confirm that {keys} is in effect" if keys else f"confirm that {what} is live"
-    return f"{check}, then have {what} rolled back by whoever owns it and watch the errors stop"
-
-
 def settle(
     findings: Sequence[Mapping[str, Any]],
     evidence: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The `cause` of the report, with its `alternatives` (statement, why_not) under that key.
+    """The `cause` of the report, with its `alternatives` (statement, why_not) and ranked `services`.
 
     `findings` are the run's findings (statement, evidence ids, optionally role, service, change,
     since). `evidence` is the report's list with the whole tool result under `result`, or a map from id
@@ -154,9 +133,9 @@ def settle(
     others = [
         {"statement": str(f.get("statement")), "why_not": why} for f, why in bad if _proposes(f)
     ]
-    if not facts.symptoms():
-        return _with(_abstain(_nothing_moved(facts), facts), others)
     judged = judge(facts)
+    if not facts.symptoms():
+        return _with(_abstain(_nothing_moved(facts), facts), others, rank(facts, judged))
     for finding in (f for f in good if _proposes(f)):
         one = _match(finding, judged.candidates)
         why = _refused(finding, one, judged, facts)
@@ -164,9 +143,11 @@ def settle(
             others.append({"statement": str(finding.get("statement")), "why_not": why})
             continue
         accepted = _accept(facts, finding, one, judged)
-        return _with(accepted, others + _rest(facts, one, judged))
+        ranked = rank(facts, judged, [accepted["service"], accepted["first_failing"] or ""])
+        return _with(accepted, others + _rest(facts, one, judged), ranked)
     because = judged.why_none or "no grounded finding names what stands out as its cause"
-    return _with(_abstain(because, facts), others + _rest(facts, None, judged))
+    rest = others + _rest(facts, None, judged)
+    return _with(_abstain(because, facts), rest, rank(facts, judged))
 
 
 def _refused(
@@ -188,8 +169,11 @@ def _refused(
     return against(one, judged, judged.best)
 
 
-def _with(cause: dict[str, Any], alternatives: list[dict[str, Any]]) -> dict[str, Any]:
-    return {**cause, "alternatives": alternatives[:_MOST_ALTERNATIVES]}
+def _with(
+    cause: dict[str, Any], alternatives: list[dict[str, Any]], services: Sequence[Ranked] = ()
+) -> dict[str, Any]:
+    ranked = [one.to_json() for one in services]
+    return {**cause, "alternatives": alternatives[:_MOST_ALTERNATIVES], "services": ranked}
 
 
 def _proposes(finding: Mapping[str, Any]) -> bool:
@@ -261,14 +245,14 @@ def _accept(
         "first_failing": _first_failing(facts, judged, service),
         "affected": _affected(facts, service),
         "mechanism": say_moved(first_error or symptoms[0]),
-        "next_action": _next(one, service),
+        "next_action": next_action(one, service),
     }
 
 
 def _first_failing(facts: Facts, judged: Judgement, service: str) -> str | None:
     """The service in which users first felt it: the cause's own when it suffered, else the deepest."""
     place = judged.place
-    if service.lower() in place.suffered:
+    if service.lower() in place.began | place.suffered.keys():
         return service
     ranked = sorted(place.began & place.suffered.keys(), key=lambda name: place.suffered[name])
     name = next(iter(ranked), place.first)
