@@ -34,6 +34,11 @@ class Around:
     at: float
 
 
+def is_coarse(series: Series) -> bool:
+    """Whether its samples are minutes apart."""
+    return series.times.size > 1 and float(np.median(np.diff(series.times))) >= COARSE
+
+
 def around(series: Series, alert: float) -> Around | None:
     """How far the series is off at the alert; None when it is not coarse or has too few samples."""
     times, values = series.times, series.values

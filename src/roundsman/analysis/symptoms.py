@@ -69,6 +69,7 @@ _GOOD = re.compile(
 _FELT = frozenset(["error", "latency", "timeout", "rejected", "connection", "restart"])
 _SHORT = frozenset(["queue", "pool"])
 _RESOURCES = frozenset(["memory", "disk", "cpu", "queries"])
+FILLS = _SHORT | _RESOURCES
 #: a latency counts from this factor on
 _SLOWER = 1.5
 
@@ -106,4 +107,4 @@ def hurts(name: str, before: float | None, after: float | None) -> bool:
 def runs_short(name: str, before: float | None, after: float | None) -> bool:
     """Whether something fills up: a queue, a pool, memory, a disk, a processor."""
     kinds = kinds_of(name)
-    return bool(kinds & (_SHORT | _RESOURCES)) and worse(name, before, after)
+    return bool(kinds & FILLS) and worse(name, before, after)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from roundsman.analysis import find_onset, growing_since, ran_out
-from roundsman.analysis.around import around
+from roundsman.analysis.around import around, is_coarse
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
 from roundsman.analysis.onset import Onset
-from roundsman.analysis.symptoms import hurts, runs_short
+from roundsman.analysis.symptoms import FILLS, hurts, kinds_of, runs_short
 from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.incident import Incident
@@ -21,7 +21,7 @@ from roundsman.sources.times import iso
 
 _SERIES, _SERVICES = 40, 10
 #: how far back a trend is followed, in seconds, and of how many series
-_HISTORY, _MOST_TRENDS = 6 * 3600.0, 200
+_HISTORY, _MOST_TRENDS = 6 * 3600.0, 12
 #: a coarse series is off at the alert from so many times its noise on
 _OFF = 2.0
 #: series one question fits; of more, those that left their middle furthest
@@ -71,7 +71,7 @@ def _furthest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _at_alert(incident: Incident, window: Window, found: Sequence[Series]) -> list[dict[str, Any]]:
     """The same of coarse series at the moment of the alert, against all there is before it."""
     alert = incident.alert.at if incident.alert else None
-    if alert is None or not window.holds(alert):
+    if alert is None or not window.holds(alert) or not any(is_coarse(one) for one in found):
         return []
     wanted = {(one.service, one.metric) for one in found}
     best: dict[str, dict[str, Any]] = {}
@@ -116,14 +116,16 @@ def _describe(series: Series, onset: Onset | None) -> dict[str, Any]:
 
 
 def _trends(incident: Incident, window: Window, rows: list[dict[str, Any]]) -> None:
-    """Say of what moved since when it has been growing, if it has: looked for further back."""
-    moved = {(row["service"], row["metric"]): row for row in rows if row.get("score", 0) > 0}
-    if not moved or len(moved) > _MOST_TRENDS:
-        return
-    for one in incident.source.series(Window(window.start - _HISTORY, window.end)):
-        row = moved.get((one.service, one.metric))
-        if row is not None and not row["setting"] and (since := growing_since(one)) is not None:
-            row["growing_since"] = iso(since)
+    """Say of what filled up, or fell back after it did, since when it has been growing: looked for
+    further back, and only of a few series, since a server is asked for each."""
+    moved = [row for row in rows if row.get("score", 0) > 0 and not row["setting"]]
+    full = [row for row in moved if kinds_of(row["metric"]) & FILLS or not kinds_of(row["metric"])]
+    back = Window(window.start - _HISTORY, window.end)
+    for row in sorted(full, key=lambda row: -row["score"])[:_MOST_TRENDS]:
+        for one in incident.source.series(back, row["service"], row["metric"]):
+            if (one.service, one.metric) == (row["service"], row["metric"]):
+                since = growing_since(one)
+                row |= {"growing_since": iso(since)} if since is not None else {}
 
 
 def query_metrics(
