@@ -390,3 +390,17 @@ def test_an_untrusted_write_waits_for_a_person_and_runs_once_when_approved(tmp_p
     answer(store, run_id, "q1", "approve", by="eve")
     asyncio.run(work(run_id))
     assert (store.info(run_id).status, paid.made) == ("done", [("carol", 7)])
+
+
+@pytest.mark.parametrize(("amount", "asked"), [(100, False), (101, True)])
+def test_an_amount_above_the_limit_is_a_persons_to_decide(
+    tmp_path: Path, amount: int, asked: bool
+) -> None:
+    paid = Payments()
+    bounds = "pay: {effect: write, args: {amount: {max: 100, on_excess: ask}}}"
+    store = open_store(tmp_path / "home")
+    script = [call("pay", to="carol", amount=amount), "done"]
+    play(script, "pay", policy(tmp_path, "{}", bounds), paid.tool(), store=store)
+    (run_id,) = store.ids()
+    assert store.info(run_id).status == ("waiting" if asked else "done")
+    assert bool(paid.made) != asked

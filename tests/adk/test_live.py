@@ -56,14 +56,15 @@ class Session:
 
 def hold(
     tmp_path: Path, model: StubLive, rules: str, turns: list[Any], mode: str = "text",
-    tools: tuple[Any, ...] = (), **config: Any,
+    tools: tuple[Any, ...] = (), operator: Any = None, **config: Any,
 ) -> Session:  # fmt: skip
     """Say each turn when the one before is complete, then close. Text is typed, bytes are spoken."""
     file = tmp_path / "policy.yaml"
     file.write_text(rules + "\n")
     store = open_store(tmp_path / "home")
     agent = LlmAgent(name="clerk", model=model, tools=list(tools), instruction="Help in the shop.")
-    app = guarded(App(name="shop", root_agent=agent), load_policy(file), store=store)
+    app = App(name="shop", root_agent=agent)
+    app = guarded(app, load_policy(file), store=store, operator=operator)
     runner = InMemoryRunner(app=app)
 
     async def talk() -> tuple[list[Any], Any]:
@@ -313,7 +314,12 @@ def test_what_needs_a_person_is_refused_since_nobody_can_be_waited_for(tmp_path:
     made, tool = refunds()
     rules = "tools: {allow: {refund: {effect: write, approve: always}}}"
     model = StubLive([calls("refund", amount=5), END], [text("done", False), END])
-    held = hold(tmp_path, model, rules, ["refund"], tools=(tool,))
+    told: list[tuple[str, Any, str]] = []
+    held = hold(
+        tmp_path, model, rules, ["refund"], tools=(tool,),
+        operator=lambda action, why: told.append((action.tool, action.args["amount"], why)),
+    )  # fmt: skip
+    assert told == [("refund", 5, "refund needs a person's approval")]
     assert made == []
     assert "nobody can be waited for" in held.sent("content")
     assert held.info.status == "done"

@@ -23,6 +23,7 @@ from roundsman.adk.summariser import name_summariser
 from roundsman.errors import PolicyError, RefusedToStart, SetupChanged, UsageError
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store, open_store
+from roundsman.ledger.run import Operator
 from roundsman.policy import Policy, load_policy
 
 
@@ -33,6 +34,7 @@ def guarded(
     store: Store | None = None,
     home: Path | None = None,
     clock: Callable[[], float] = time.time,
+    operator: Operator | None = None,
 ) -> App:
     """The app, with every model, tool and agent under one policy and one account a run.
 
@@ -42,6 +44,8 @@ def guarded(
         store: where runs are written; by default the store under `home` or `$ROUNDSMAN_HOME`,
             opened when the first run begins.
         clock: seconds since the epoch; tests hand in their own.
+        operator: told of an action a person should decide on, and why, where nobody can be waited
+            for (a live session); the action is refused.
 
     An app that is guarded already gets the new policy in place of the old.
 
@@ -85,6 +89,7 @@ def guarded(
         policy,
     )
     plugin.checks = checks_of(found.nodes)
+    plugin.operator = operator
     coverage.mark(found)
     plugin.cover(found)
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]

@@ -24,6 +24,7 @@ from roundsman.guard import Judgement, Kind, Verdict
 from roundsman.guard.events import ActionBegins, UserTurn
 from roundsman.guard.said import Said
 from roundsman.ledger import LiveRun, Store
+from roundsman.ledger.run import Operator
 
 
 class Opener(Protocol):
@@ -51,6 +52,7 @@ class RunBinding:
     _watches: dict[str, CancelWatch]
     _heard: dict[str, Judgement]
     screen: Screen
+    operator: Operator | None
 
     @abstractmethod
     def _settle(
@@ -87,7 +89,7 @@ class RunBinding:
                 lambda: self._end(invocation, "aborted", "the task that ran it was cancelled")
             )
         run = self._runs[invocation]
-        run.cannot_wait = is_live(invocation_context)
+        run.cannot_wait, run.operator = is_live(invocation_context), self.operator
         run.go_on()
         GUARDS.setdefault(run, self)
         scope = current_scope()

@@ -76,6 +76,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self.coverage = coverage or Coverage({}, effects, closed=False)
         self.opener, self.policy = opener, policy
         self.own_rules = tuple(p for p in own_rules if p.rule.name in ("allowlist", "clamp"))
+        self.operator = None
         self.screen = Screen(own_rules, look_back)
         self._taints = any(p.rule.name == "taint" for p in own_rules)
         self._effects = effects

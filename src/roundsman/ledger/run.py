@@ -28,6 +28,8 @@ E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
 HEED_S = 0.25
+Operator = Callable[[ev.ActionBegins, str], None]
+"""Is told of an action that a person should have decided on, and why, where none can be waited for."""
 KILL_SWITCH = "kill_switch"
 """What a stop from another process is on record as."""
 
@@ -71,6 +73,7 @@ class LiveRun:
         self._hash = ""
         self.broken = ""
         self.cannot_wait = False  # a live session: nobody holds the line for a person's answer
+        self.operator: Operator | None = None
         self.paused = False
         self._heeded = float("-inf")
         self._lock = threading.RLock()  # tools run in threads, and call models there
@@ -298,8 +301,8 @@ class LiveRun:
             self.heed()
             event = event.timed(self.clock())
             judged = decide(self.rules, self.account, event)
-            if self.cannot_wait:
-                judged = unasked(judged)
+            if self.cannot_wait and judged.verdict.kind is Kind.ASK:
+                judged = self._handed_over(judged, event)
             verdict = judged.verdict
             if verdict.kind <= Kind.AMEND:
                 self.note(judged, event, durable=False)  # rides with the intent
@@ -309,6 +312,16 @@ class LiveRun:
             self.note(judged, event, durable=verdict.kind is not Kind.ASK)
             self._ask(judged, event)
             return verdict, event
+
+    def _handed_over(self, judged: Judgement, event: ev.Event) -> Judgement:
+        """Refused, since nobody can be waited for; whoever stands by is told of it."""
+        if self.operator is not None and isinstance(event, ev.ActionBegins):
+            try:
+                self.operator(event, judged.verdict.reason)
+            except Exception as error:  # somebody's code: it must not undo the refusal
+                told = f"the operator could not be told: {type(error).__name__}: {error}"
+                self.write(ev.Ruled(verdict="amend", rule="operator", layer="tool", reason=told))
+        return unasked(judged)
 
     def settle(self, event: ev.Event, durable: bool = False) -> Verdict:
         """Judge and write an outcome. It is on record whatever the verdict says of it."""

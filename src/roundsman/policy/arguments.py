@@ -104,7 +104,7 @@ class ArgRule(BaseModel):
 
     max: Edge | None = None
     min: Edge | None = None
-    on_excess: Literal["clamp", "refuse"] | None = None
+    on_excess: Literal["clamp", "refuse", "ask"] | None = None
     allowed: list[Scalar] | None = None
     type: Literal["number", "integer", "duration"] | None = None
     unit: Literal["seconds", "minutes", "hours", "days"] | None = None

@@ -140,7 +140,7 @@ def _tool_rules(policy: Policy) -> list[Rule]:
         if t.args
     }
     if bounds:
-        rules.append(Clamp(bounds))
+        rules.append(Clamp(bounds, tools.approval_expires))
     spans = {
         name: tuple(Span(*s.args, s.seconds, s.on_excess) for s in t.spans)
         for name, t in tools.allow.items()

@@ -10,6 +10,7 @@ from roundsman.guard.account import Account
 from roundsman.guard.events import ActionBegins, Event
 from roundsman.guard.names import skeleton
 from roundsman.guard.numbers import as_number, as_seconds, shown
+from roundsman.guard.rules.approval import persons_word
 from roundsman.guard.verdicts import Kind, Verdict
 
 
@@ -17,9 +18,10 @@ from roundsman.guard.verdicts import Kind, Verdict
 class Bound:
     """Bounds of one argument.
 
-    `min` and `max` are numbers, or durations such as `1h`. `on_excess` is `clamp`, `refuse`, or
-    None for what suits the tool's effect. `unit` (seconds of one) says what a plain number of a
-    duration counts; without it a duration is text with a unit, and stays so.
+    `min` and `max` are numbers, or durations such as `1h`. `on_excess` is `clamp`, `refuse`, `ask` (a
+    person lets exactly this call pass, or not), or None for what suits the tool's effect. `unit`
+    (seconds of one) says what a plain number of a duration counts; without it a duration is text
+    with a unit, and stays so.
     """
 
     min: float | str | None = None
@@ -77,6 +79,7 @@ class _Found:
 
     changes: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    asks: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ class Clamp:
     """
 
     bounds: Mapping[str, Mapping[str, Bound]]
+    expires: float | None = None
+    """Seconds an approval holds; None: for ever."""
     name: ClassVar[str] = "clamp"
     layer: ClassVar[str] = "tool"
     watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
@@ -115,6 +120,12 @@ class Clamp:
         if found.problems:
             why = f"{event.tool}: {'; '.join(found.problems)}"
             return Verdict(Kind.REFUSE, self.name, self.layer, why)
+        if found.asks:
+            meant = replace(event, args=args) if found.changes else event
+            why = f"{event.tool}: {'; '.join(found.asks)}"
+            said = persons_word(account, meant, why, self.expires, self.name)
+            if said is not None:
+                return replace(said, changes=tuple(found.changes))
         if not found.changes:
             return None
         why = "; ".join(f"{c['arg']} {shown(c['from'])} -> {c['to']!r}" for c in found.changes)
@@ -185,6 +196,9 @@ class _Walk:
             return value, f"is {shown(value)}; accepted: {bound.describe()}"
         low, high = bound.edge(bound.lowest), bound.edge(bound.max)
         over, under = high is not None and number > high, low is not None and number < low
+        if (over or under) and bound.on_excess == "ask":
+            self.found.asks.append(f"{path} is {shown(value)}; without asking: {bound.describe()}")
+            return value, ""
         if (over or under) and not (self.clamps(bound) and (over or bound.max is None)):
             return value, f"is {shown(value)}; accepted: {bound.describe()}"
         if bound.textual:
