@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     help="Also write report.json, report.md and report.html into DIR.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--dry-run", is_flag=True, help="Print what --model would be sent, and send nothing.")
 @click.pass_context
 def investigate(
     ctx: click.Context,
@@ -65,6 +66,7 @@ def investigate(
     policy_name: str,
     out: Path | None,
     as_json: bool,
+    dry_run: bool,
 ) -> int:
     """Find the cause of an incident whose telemetry is in the folder PATH, in servers, or in both.
 
@@ -82,6 +84,8 @@ def investigate(
 
     request = _request(path, sources, alert, since, between, question)
     policy = load_policy(policy_name)
+    if dry_run:
+        return _show_what_would_be_sent(request, policy, model, as_json)
     source = str(Path(policy_name).resolve()) if Path(policy_name).is_file() else policy_name
     return watched(
         policy,
@@ -91,6 +95,18 @@ def investigate(
             request, policy, model=model, watch=watch, policy_source=source
         ),
     )
+
+
+def _show_what_would_be_sent(request: Request, policy: Policy, model: str, as_json: bool) -> int:
+    from roundsman.cli.undisturbed import undisturbed
+    from roundsman.investigate.dry_run import as_text
+    from roundsman.investigate.dry_run import dry_run as rehearse
+    from roundsman.report import clean, to_json
+
+    with undisturbed():
+        found = rehearse(request, policy, model)
+    click.echo(to_json(found) if as_json else clean(as_text(found), 10_000_000, lines=True))
+    return 0
 
 
 def _request(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from google.adk.apps import App
+from google.adk.models.base_llm import BaseLlm
 
 from roundsman.errors import LedgerError, UsageError
 from roundsman.guard import rules_for
@@ -61,16 +62,21 @@ def refuse_inside_a_loop() -> None:
 
 
 def prepare(
-    request: Request, policy: Policy, model: str, store: Store, policy_source: str = ""
+    request: Request,
+    policy: Policy,
+    model: str,
+    store: Store,
+    policy_source: str = "",
+    chosen: BaseLlm | None = None,
 ) -> Case:
-    """Open the telemetry and build the guarded investigator over it.
+    """Open the telemetry and build the guarded investigator over it; `chosen` stands in for the model.
 
     Raises:
         SourceError, MissingDependency, PolicyError: what is missing or wrong.
         UsageError: an event loop is running in this thread.
     """
     refuse_inside_a_loop()
-    chosen = model_named(model)
+    chosen = chosen or model_named(model)
     incident = open_incident(request)
     policy = declared(policy)
     app = build_app(threaded(make_tools(incident)), chosen, policy, store=store)
