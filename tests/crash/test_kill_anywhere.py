@@ -196,7 +196,7 @@ def test_killed_with_the_journal_in_postgresql(
     whole: Place, tmp_path: Path, postgres: DatabaseServer
 ) -> None:
     points = [p for p in whole.points if p.startswith(("set_valve", "finish", "save_report"))]
-    for number, point in enumerate([*points, *whole.points[7::20]]):
+    for number, point in enumerate([*points, *whole.points[7::40]]):
         place = Place(tmp_path / str(number), postgres.new_database())
         place.home.mkdir()
         assert place.begin(kill=point) == -9, point

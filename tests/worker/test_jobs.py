@@ -99,6 +99,20 @@ def test_a_day_that_is_spent_keeps_a_job_from_beginning(here: Journal, stopped: 
     store.close()
 
 
+def test_a_server_that_is_away_is_waited_for(
+    stopped: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROUNDSMAN_DB", "postgresql://u:wrong-one@127.0.0.1:1/d")
+    said: list[str] = []
+    with pytest.raises(Left):
+        carry(Job("r1", str(OUTAGE)), stopped, said.append)
+    assert "Connection refused" in said[0]
+    tries = iter([False] * 20 + [True])
+    monkeypatch.setattr(stopped, "wait", lambda seconds: next(tries))
+    with pytest.raises(Left):  # however long
+        carry(Job("r1", str(OUTAGE)), stopped, said.append)
+
+
 def test_jobs_are_listed_and_bad_ones_refused(here: Journal) -> None:
     pytest.importorskip("dbos", reason="the extra worker is not installed")
     call = CliRunner().invoke

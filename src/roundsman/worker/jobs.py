@@ -67,8 +67,10 @@ def carry(job: Job, stopping: Event, say: Callable[[str], None]) -> dict[str, An
     broken_off = 0
     held = False
     while True:
+        opened = False
         try:
             with contextlib.closing(open_store()) as store:
+                opened = True
                 found = _once(job, store)
             if found is not None:
                 return found
@@ -78,7 +80,7 @@ def carry(job: Job, stopping: Event, say: Callable[[str], None]) -> dict[str, An
         except FINAL as error:
             return _failed(job, error)
         except LedgerError as error:  # held by another process, or out of reach
-            broken_off += not isinstance(error, LeaseHeld)
+            broken_off += opened and not isinstance(error, LeaseHeld)
             if broken_off > BROKEN_OFF:
                 return _failed(job, error)
             why = str(error)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import Any
 
+from roundsman.errors import LedgerError
 from roundsman.ledger import Store, open_store
 from roundsman.ledger.lease import Lease, is_held
 from roundsman.worker.jobs import Job, Left, carry
@@ -103,14 +104,20 @@ class Worker:
     def serve(self, until_empty: bool = False) -> None:
         """Work until `stop` is called, or until no job is left; then finish what is under way.
 
-        Raises:
-            LedgerError: the database cannot be used any more.
+        A database that is out of reach for a while is waited for.
         """
+        reached = True
         while not self.stopping.wait(RESCUE_S):
-            with told():
-                self.rescue()
-                if until_empty and not self._open_jobs():
-                    break
+            try:
+                with told():
+                    self.rescue()
+                    if until_empty and not self._open_jobs():
+                        break
+                    reached = True
+            except LedgerError as error:
+                if reached:
+                    self._say(f"waits {error}")
+                reached = False
         self.stopping.set()
         self._dbos.DBOS.destroy(workflow_completion_timeout_sec=0 if self.lost else 10**6)
         self._lease.abandon()
