@@ -20,7 +20,7 @@ from roundsman.guard.decide import ask_instead
 from roundsman.guard.events import StepBegins
 from roundsman.guard.rules.budgets import WallClock
 from roundsman.ledger import LiveRun
-from roundsman.ledger.run import KILL_SWITCH
+from roundsman.ledger.waits import KILL_SWITCH
 
 
 async def execute(

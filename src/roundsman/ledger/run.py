@@ -5,7 +5,6 @@ One order everywhere: decide -> append the intent -> apply -> act -> append the 
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,39 +12,28 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from roundsman.errors import Divergence, LedgerError, WaitsForPerson
+from roundsman.errors import LedgerError, WaitsForPerson
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.guard.prints import as_json
-from roundsman.ledger.asking import open_questions, questions, told, unasked
+from roundsman.ledger.asking import open_questions, told, unasked
 from roundsman.ledger.fold import fold, usage_of
-from roundsman.ledger.history import History, Past, charges
+from roundsman.ledger.given_back import GivesBack
+from roundsman.ledger.history import History, charges
+from roundsman.ledger.ids import last_id, new_run_id
 from roundsman.ledger.lease import Lease
 from roundsman.ledger.records import Record, chain
 from roundsman.ledger.store import Store, taken
+from roundsman.ledger.waits import Waits
 
 E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
-HEED_S = 0.25
 Operator = Callable[[ev.ActionBegins, str], None]
 """Is told of an action that a person should have decided on, and why, where none can be waited for."""
-KILL_SWITCH = "kill_switch"
-"""What a stop from another process is on record as."""
 
 
-def new_run_id() -> str:
-    """A run id that sorts by time; its beginning is enough to name it."""
-    return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(4)
-
-
-def _last_id(records: Sequence[Record], letter: str) -> int:
-    """Highest number given out so far: an id names one action of a run, refused ones too."""
-    ids = (str(r.body.get(key, "")) for r in records for key in ("id", "subject_id"))
-    return max((int(i[1:]) for i in ids if i[:1] == letter and i[1:].isdecimal()), default=0)
-
-
-class LiveRun:
+class LiveRun(Waits, GivesBack):
     """One run tree of this process.
 
     `propose` judges what is about to happen and, when it may, makes the intent durable before it
@@ -171,9 +159,9 @@ class LiveRun:
             self._lease.release()
             raise LedgerError(f"run {self.run_id} is over; see: roundsman runs show {self.run_id}")
         self._seq, self._hash = (records[-1].seq, records[-1].hash) if records else (0, "")
-        self.actions_proposed = _last_id(records, "a")
-        self.steps_proposed = _last_id(records, "s")
-        self.questions_asked = _last_id(records, "q")
+        self.actions_proposed = last_id(records, "a")
+        self.steps_proposed = last_id(records, "s")
+        self.questions_asked = last_id(records, "q")
         return records
 
     @classmethod
@@ -182,37 +170,6 @@ class LiveRun:
         run = cls(store, (), run_id)
         run.account = fold(store.records(run_id))
         return run
-
-    def recorded_step(self, agent: str, request: str) -> Past | None:
-        """How this step ended before the process died, None: judge it and ask the model.
-
-        A call that is not the one on record stops the run as `failed`.
-        """
-        if self.history is None:
-            return None
-        try:
-            return self.history.replay.step(agent, request)
-        except Divergence as error:
-            self.stop("failed", str(error), layer="model")
-            return None
-
-    def recorded_action(self, agent: str, call: str, tool: str) -> Past | None:
-        """How this action ended before the process died, None: judge it and run it."""
-        if self.history is None:
-            return None
-        try:
-            return self.history.replay.action(agent, call, tool)
-        except Divergence as error:
-            self.stop("failed", str(error), layer="tool")
-            return None
-
-    @property
-    def retried(self) -> Mapping[str, str]:
-        """The idempotency key of the call asked for last, where it was begun before: the same key
-        for every attempt at it."""
-        missed = self.history.replay.missed if self.history is not None else None
-        begins = missed.begins if missed is not None else None
-        return begins.idempotency if isinstance(begins, ev.ActionBegins) else {}
 
     def next_action_id(self) -> str:
         """`a1`, `a2` ... in the order actions are asked for."""
@@ -256,24 +213,6 @@ class LiveRun:
 
     def _lost(self) -> None:
         self.broken = taken(self.run_id)
-
-    def heed(self) -> None:
-        """Stop when somebody asked for it from another process. A file is looked at each time, a
-        server at most every `HEED_S`: each look is a way to it and back."""
-        if self.account.stopped is not None or self.account.ended:
-            return
-        now = time.monotonic()
-        if self.store.db.shared and now < self._heeded + HEED_S:
-            return
-        self._heeded = now
-        try:
-            asked = self.store.stop_request(self.run_id)
-        except LedgerError as error:  # the journal is out of reach: nothing could be put on record
-            self.broken = str(error)
-            raise
-        if asked is not None:
-            when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(asked[0]))
-            self.stop("aborted", f"stopped by {asked[1]} at {when} UTC", KILL_SWITCH)
 
     def judge(self, event: ev.Event) -> Verdict:
         """Judge and record what was said; the event itself is not written."""
@@ -361,58 +300,6 @@ class LiveRun:
                 ),
                 durable,
             )
-
-    def _ask(self, judged: Judgement, event: ev.Event) -> None:
-        if judged.verdict.kind is not Kind.ASK:
-            return
-        for asked in questions(judged, event, self.account, self.questions_asked + 1):
-            self.questions_asked += 1
-            self.write(asked, durable=False)
-        self._commit()
-
-    def ask(self, verdict: Verdict, event: ev.Event) -> None:
-        """Ask a person because of something no proposal showed, such as a limit of time."""
-        with self._lock:
-            event = event.timed(self.clock())
-            judged = Judgement(verdict, ((verdict, True),))
-            self.note(judged, event, durable=False)
-            self._ask(judged, event)
-
-    def raise_question(self, asked: ev.Asked) -> None:
-        """Put on record that the engine asks a person; not twice about one call."""
-        with self._lock:
-            if any(q.call == asked.call for q in self.account.asks.open.values()):
-                return
-            self.questions_asked += 1
-            self.write(replace(asked, id=f"q{self.questions_asked}"))
-
-    @property
-    def waits(self) -> bool:
-        """Whether the run goes on with nothing before a person has answered."""
-        account = self.account
-        over = account.ended or account.stopped is not None
-        return account.asks.blocking is not None and not over
-
-    def pause(self) -> None:
-        """Let go of a run that waits for a person: this process does nothing more with it."""
-        if self.broken:
-            self._lease.abandon()
-            return
-        self._commit()
-        self.broken = told(self.run_id, list(self.account.asks.open.values()))
-        self.paused = True
-        self._lease.release()
-
-    def go_on(self) -> None:
-        """Take up again, in the process that let go of it, a run the engine has an answer for.
-
-        Raises:
-            LeaseHeld, JournalDamaged: as `reopen`.
-            LedgerError: it is over: somebody has stopped it.
-        """
-        if self.paused:
-            self._take_up()
-            self.broken, self.paused = "", False
 
     def stop(self, reason: str, detail: str, rule: str = "", layer: str = "loop") -> None:
         """Make the account stopped; every later proposal is stopped too."""

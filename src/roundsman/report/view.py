@@ -197,9 +197,24 @@ def _join(what: str, why: str, count: object) -> str:
     return f"{what or 'unnamed'}{times}" + (f": {why}" if why else "")
 
 
+def _question(item: Mapping[str, Any]) -> str:
+    """What a person was asked, and what they said."""
+    asked = f"asked {clean(item.get('question'), 20)}: {clean(item.get('reason'), 300)}"
+    answer = item.get("answer")
+    if not isinstance(answer, Mapping):
+        return f"{asked}; not answered yet"
+    granted = answer.get("granted")
+    more = granted.items() if isinstance(granted, Mapping) else ()
+    added = "".join(f" +{show_number(n)} {clean(name, 20)}" for name, n in more)
+    said = clean(answer.get("decision"), 20) or "answered"
+    by, at = clean(answer.get("by"), 80), clean(answer.get("at"), 40)
+    note = f" ({clean(answer.get('note'))})" if answer.get("note") else ""
+    return f"{asked}; {said}{added} by {by} at {at}{note}"
+
+
 def _guard(report: Mapping[str, Any]) -> Iterator[str]:
     if report.get("usage") and not any(
-        report.get(k) for k in ("refused", "amended", "cuts", "blocks")
+        report.get(k) for k in ("refused", "amended", "cuts", "blocks", "asked")
     ):
         yield "nothing refused, changed or cut"
     for item in as_dicts(report.get("refused")):
@@ -212,6 +227,8 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
         where = clean(item.get("round"), 20)
         why = clean(item.get("reason") or item.get("statement"))
         yield (f"cut round {where}" if where else "cut") + (f": {why}" if why else "")
+    for item in as_dicts(report.get("asked")):
+        yield _question(item)
     for item in as_dicts(report.get("overruns")):
         model = clean(item.get("model"), 80) or "a model"
         made, allowed = as_number(item.get("produced")), as_number(item.get("allowed"))
