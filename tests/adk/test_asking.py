@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.apps import App
+from google.adk.models.llm_request import LlmRequest
 from google.adk.runners import InMemoryRunner
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, Workflow
 from google.genai import types
 
 from roundsman import guarded, load_policy, loop_until_done
 from roundsman.adk import ScriptedModel, call, resume
+from roundsman.adk.model import guard_model
 from roundsman.adk.waiting import WAIT_CODE
 from roundsman.errors import UsageError, WaitsForPerson
 from roundsman.ledger import Store, fold
@@ -311,3 +314,34 @@ async def test_nothing_after_a_waiting_loop_runs_in_its_graph(tmp_path: Path) ->
     assert lab.status == "done"
     assert [one["stop"]["reason"] for one in reported] == ["done"]
     assert lab.account.rounds == 1
+
+
+async def test_a_question_in_a_tool_that_a_tool_runs_ends_both_without_an_outcome(
+    tmp_path: Path,
+) -> None:
+    def make(lab: Lab) -> Any:
+        model = guard_model(ScriptedModel(["thought"]))
+
+        async def think(what: str) -> dict[str, Any]:
+            lab.ran.append("think")
+            async for reply in model.generate_content_async(LlmRequest()):
+                lab.ran.append(reply.content.parts[0].text)
+            return {"status": "ok"}
+
+        inner = FunctionTool(think)
+
+        async def survey(what: str, tool_context: Any) -> Any:
+            return await inner.run_async(args={"what": what}, tool_context=tool_context)
+
+        replies = by_turn([call("survey", what="a")], "done")
+        return LlmAgent(name="painter", model=ScriptedModel(replies), tools=[survey])
+
+    made = policy(steps=1).with_tools({"survey": {"effect": "read"}, "think": {"effect": "read"}})
+    lab = Lab(tmp_path, made, make)
+    await lab.run()
+    assert lab.status == "waiting"
+    assert not [r for r in lab.store.records(lab.run_id) if r.kind == "action_ends"]
+    lab.says("grant", granted={"steps": 5})
+    await lab.run(lab.run_id)
+    assert lab.status == "done"
+    assert lab.ran == ["think", "think", "thought"]

@@ -15,7 +15,7 @@ from roundsman.errors import LeaseHeld, RunNotFound, UsageError
 from roundsman.guard import Kind, Placed, rules_for
 from roundsman.guard import events as ev
 from roundsman.guard.asking import exact_digest
-from roundsman.ledger import LiveRun, Store, answering
+from roundsman.ledger import History, LiveRun, Store, answering
 from roundsman.ledger.answering import answer, checked_grant
 from roundsman.policy import load_policy
 
@@ -168,3 +168,12 @@ def test_what_cannot_be_shown_exactly_cannot_be_approved(store: Store) -> None:
         verdict, _ = run.propose(ev.ActionBegins(id="a1", tool="wipe", args={"what": odd}))
         assert verdict.kind is Kind.REFUSE
         assert "cannot be shown exactly" in verdict.reason
+
+
+@pytest.mark.parametrize(("status", "known"), [("ok", True), ("empty", True), ("unknown", False)])
+def test_a_read_that_was_broken_off_is_asked_again(store: Store, status: str, known: bool) -> None:
+    run = LiveRun.start(store, (), policy="p", run_id="r1")
+    run.write(ev.ActionBegins(id="a1", tool="look", agent="a", call="c", effect="read"))
+    run.write(ev.ActionEnds(id="a1", tool="look", effect="read", status=status))
+    past = History(store.records("r1")).replay.action("a", "c", "look")
+    assert (past is not None) is known

@@ -32,6 +32,7 @@ _SCOPE: ContextVar[Scope | None] = ContextVar("roundsman_scope", default=None)
 _SHARE: ContextVar[str] = ContextVar("roundsman_share", default="(direct call)")
 _RUN: ContextVar[LiveRun | None] = ContextVar("roundsman_run", default=None)
 _ACTION: ContextVar[str] = ContextVar("roundsman_action", default="")
+_ACTIONS: ContextVar[tuple[str, ...]] = ContextVar("roundsman_actions", default=())
 _CHAIN: ContextVar[tuple[str, ...]] = ContextVar("roundsman_chain", default=())
 
 _LOOP: ContextVar[str] = ContextVar("roundsman_loop", default="")
@@ -79,6 +80,11 @@ def current_action_id() -> str:
     return _ACTION.get()
 
 
+def current_actions() -> tuple[str, ...]:
+    """Ids of all actions this code runs in, outermost first."""
+    return _ACTIONS.get()
+
+
 def current_chain() -> tuple[str, ...]:
     """Agents whose tools are running around this code, outermost first."""
     return _CHAIN.get()
@@ -112,10 +118,12 @@ def bound(run: LiveRun, action: str = "", agent: str = "") -> Iterator[None]:
     """Bind the account, and the action and agent when inside of one."""
     run_token = _RUN.set(run)
     action_token = _ACTION.set(action or _ACTION.get())
+    actions_token = _ACTIONS.set((*_ACTIONS.get(), action) if action else _ACTIONS.get())
     chain_token = _CHAIN.set((*_CHAIN.get(), agent) if agent else _CHAIN.get())
     try:
         yield
     finally:
         _CHAIN.reset(chain_token)
+        _ACTIONS.reset(actions_token)
         _ACTION.reset(action_token)
         _RUN.reset(run_token)

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from google.adk.events.event import Event as EngineEvent
 
-from roundsman.adk.current import current_action_id
+from roundsman.adk.current import current_actions
 from roundsman.guard.events import ActionEnds, Event, RunEnds, StepEnds
 from roundsman.ledger import LiveRun
 
@@ -32,9 +32,7 @@ async def pause(run: LiveRun) -> NoReturn:
     Raises:
         Paused: always.
     """
-    action = current_action_id()
-    if action:
-        run.held.add(action)  # its result would be of work that was not done
+    run.held.update(current_actions())  # their results would be of work that was not done
     await _others_are_done(run)
     raise Paused(str(run.account.asks.blocking))
 

@@ -71,7 +71,8 @@ class Past:
         if isinstance(self.ends, StepEnds):
             return self.ends.reply is not None
         if isinstance(self.ends, ActionEnds) and self.ends.effect in READS:
-            return not _is_cut(self.ends.result)  # too long to be kept: it is read again
+            # broken off, or too long to be kept: it is read again
+            return self.ends.status != "unknown" and not _is_cut(self.ends.result)
         return self.ends is not None or self.refusal is not None or self._answered
 
     @property
