@@ -109,3 +109,14 @@ async def test_default_never_spends_more_than_baseline(name: str, store: Store) 
     assert default["usage"]["tokens"] <= plain["usage"]["tokens"]
     assert default["usage"]["tokens"] <= 30_000
     assert default["scenario"]["executed"]["restart_pod"] == 0
+
+
+async def test_under_default_converge_keeps_its_three_and_endless_findings_end_by_content(
+    store: Store,
+) -> None:
+    kept = await run_scenario("converge", load_policy("default"), store)
+    assert len(kept["findings"]) == 3
+    assert all(one["grounded"] for one in kept["findings"])
+    endless = await run_scenario("endless-findings", load_policy("default"), store)
+    assert endless["rounds"] <= 3
+    assert endless["stop"]["reason"] == "no_progress"

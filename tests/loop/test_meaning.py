@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from roundsman.loop import Held
 from roundsman.loop.answer import Claim
+from roundsman.loop.grounding import ungrounded
 from roundsman.loop.meaning import Said
 
 REPEATS = [
@@ -87,3 +88,39 @@ def test_a_claim_is_held_once_it_cites_what_supports_it() -> None:
     assert held.take((Claim("disk full on node-1", ("a1",)),), 3, results) == 1
     assert held.unsupported == []
     assert [one.id for one in held.held] == ["f2"]
+
+
+def test_a_lone_letter_another_zone_and_a_word_in_a_short_sentence_tell_findings_apart() -> None:
+    pairs = [
+        ("lookups of redis fail in zone b only", "lookups of redis fail in zone a only"),
+        (
+            "Kubelet on node failed to renew its client certificate",
+            "Kubelet failed to renew its server certificate",
+        ),
+        (
+            "api2-0: container CPU load, started 2022-03-20 11:08:07",
+            "api2-0: container memory load, started ?",
+        ),
+    ]
+    for one, other in pairs:
+        assert not Said(one).says(other)
+        assert not Said(other).says(one)
+        assert Said(one).resembles(other)
+
+
+def test_what_may_be_told_already_is_marked_and_never_merged() -> None:
+    told = "orders-db: pool is exhausted, 100 of 100; no free connections remain, all 100 in use"
+    results = {"a1": told}
+    held = Held("grounded")
+    claims = (
+        Claim("the pool of orders-db is exhausted, 100 of 100", ("a1",)),
+        Claim("no free connections remain for orders-db, all 100 of the pool in use", ("a1",)),
+    )
+    assert held.take(claims, 1, results) == 2
+    assert "possible_duplicate_of" not in held.held[0].to_json()
+    assert held.held[1].to_json()["possible_duplicate_of"] == "f1"
+
+
+def test_a_clock_time_before_a_colon_is_a_time() -> None:
+    assert ungrounded("it was cut at 10:00", ["v2 deployed 10:00: POOL 50 -> 20"]) == []
+    assert ungrounded("it was cut at 10:01", ["v2 deployed 10:00: POOL 50 -> 20"]) == ["10:01"]

@@ -28,8 +28,16 @@ _SMALL = re.compile(
     r"(?:an?|and|are|as|at|be|been|by|for|from|ha[sd]|have|in|is|its?|of|on|or|th(?:at|e|en|is)|to"
     r"|was|were|when|with)"
 )
+#: where the letter a is no article
+_LETTERED = re.compile(
+    r"\b(zone|region|shard|partition|replica|group|rack|az|cluster|class|phase|side|site|cell|pool) a\b"
+)
 #: share of a statement's words that must be the other's, by the number of facts they share
 _ALIKE = {0: 0.8, 1: 0.6, 2: 0.34}
+#: up to so many words say too little for one of them to be another
+_SHORT = 8
+#: shares of words from which two statements may be the same
+_HALF, _THIRD = 0.5, 1 / 3
 #: how equal two sentences are that differ in a word only
 _SAME_SENTENCE = 0.6
 
@@ -59,7 +67,26 @@ class Said:
         named = {word for name in facts.names for word in _words(name)}
         content = _worded(words) - named
         alike = len(content & set(self._words)) / len(content) if content else 1.0
+        if not count and len(content) < _SHORT:
+            return alike == 1.0
         return alike >= _ALIKE.get(count, 0.0)
+
+    def resembles(self, statement: str) -> bool:
+        """Whether `statement` may well be told here already, although that is not sure.
+
+        Half of the words of the shorter one are the other's, or a third and a name or number of it.
+        """
+        mine, yours = _worded(self._words), _worded(_words(statement))
+        shorter = min(len(mine), len(yours))
+        if shorter < 2:
+            return False
+        share = len(mine & yours) / shorter
+        if share >= _HALF:
+            return True
+        facts = facts_of(statement)
+        told = [*facts.names, *(number.text for number in facts.numbers)]
+        missing = set(self._seen.missing(Facts((), (), facts.names, facts.numbers)))
+        return share >= _THIRD and any(one not in missing for one in told)
 
     def _has(self, facts: Facts) -> bool:
         """Whether all facts are said here, also where this one rounds what they give exactly."""
@@ -73,6 +100,7 @@ class Said:
 def _words(statement: str) -> list[str]:
     """Words in order, lower case, without the small ones; all that say up alike, all that say down."""
     text = _DOWN.sub("down", _UP.sub("up", statement.casefold()))
+    text = _LETTERED.sub(r"\1 letter-a", text)
     return [_stem(word) for word in _WORD.findall(text) if not _SMALL.fullmatch(word)]
 
 
@@ -95,11 +123,13 @@ def _word_replaced(held: list[str], said: list[str]) -> bool:
 
     Or with the same words, and marks with digits in another order: `db-0 behind db-1`.
     """
-    matcher = SequenceMatcher(None, held[:200], said[:200], autojunk=False)
-    if matcher.ratio() < _SAME_SENTENCE:
-        return False
     if sorted(held) == sorted(said):
         return [w for w in held if _digit(w)] != [w for w in said if _digit(w)]
+    # a time that only one of them tells makes them no less alike
+    held, said = ([word for word in words[:200] if not _digit(word)] for words in (held, said))
+    matcher = SequenceMatcher(None, held, said, autojunk=False)
+    if matcher.ratio() < _SAME_SENTENCE:
+        return False
     return any(
         kind == "replace" and _worded(held[a:b]) - set(said) and _worded(said[c:d]) - set(held)
         for kind, a, b, c, d in matcher.get_opcodes()

@@ -28,6 +28,7 @@ class Finding:
     round: int
     extra: Mapping[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    resembles: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As in report.json."""
@@ -40,6 +41,8 @@ class Finding:
         }
         if self.missing:
             data["missing"] = list(self.missing)
+        if self.resembles:
+            data["possible_duplicate_of"] = self.resembles
         return data | {k: v for k, v in self.extra.items() if k not in data}
 
 
@@ -71,9 +74,10 @@ class Held:
             check = grounded(claim.statement, cited)
             if self.mode == "reference" or check.ok:
                 self._keys.add(key)
+                like = self._like(claim.statement) if self.mode != "reference" else ""
                 if self.mode != "reference":
                     self._said.append(Said(claim.statement))
-                self.held.append(self._finding(claim, check, index))
+                self.held.append(self._finding(claim, check, index, like))
                 new += 1
             elif not any(key == one.statement.strip().casefold() for one in self.unsupported):
                 self.unsupported.append(self._finding(claim, check, index))
@@ -84,7 +88,12 @@ class Held:
     def _is_held(self, finding: Finding) -> bool:
         return finding.statement.strip().casefold() in self._keys
 
-    def _finding(self, claim: Claim, check: Grounding, index: int) -> Finding:
+    def _like(self, statement: str) -> str:
+        """The id of a held finding this one may repeat: said, never merged on a guess."""
+        pairs = zip(self.held, self._said, strict=True)
+        return next((one.id for one, said in pairs if said.resembles(statement)), "")
+
+    def _finding(self, claim: Claim, check: Grounding, index: int, like: str = "") -> Finding:
         self._count += 1
         return Finding(
             f"f{self._count}",
@@ -94,4 +103,5 @@ class Held:
             index,
             claim.extra,
             check.missing,
+            like,
         )
