@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import sys
 import threading
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner, Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import FunctionTool, exit_loop
@@ -88,6 +92,7 @@ HIDDEN = {"model": ScriptedModel(["hidden"])}
 async def test_a_reply_of_a_model_that_does_not_judge_stops_the_run() -> None:
     def swap(callback_context: Any, llm_request: Any) -> None:
         hidden = vars(sys.modules[__name__])["HIDDEN"]["model"]
+        hidden.__class__ = ScriptedModel  # somebody takes the guard off again
         callback_context._invocation_context.agent.model = hidden
 
     model = ScriptedModel([call("look")])
@@ -400,3 +405,111 @@ async def test_the_engine_s_own_limit_is_not_touched_outside_of_runs() -> None:
     stream = runner.run_async(user_id="u", session_id="s", new_message=go, run_config=config)
     [e async for e in stream]
     assert ("restart_pod", "b") in lab.log
+
+
+class Holder:
+    """Some object of an app's own."""
+
+    def __init__(self, held: Any) -> None:
+        self.inner = {"things": [SimpleNamespace(held=held)]}
+
+    @property
+    def held(self) -> Any:
+        return self.inner["things"][0].held
+
+
+class Judge(BasePlugin):
+    """A plugin that asks a model of its own, in one of its hooks."""
+
+    def __init__(self, hook: str, model: Any) -> None:
+        super().__init__(name="judge")
+        self.holder, self.hook = Holder(model), hook
+
+    async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> None:
+        await self._asks("on_user_message")
+
+    async def before_run_callback(self, *, invocation_context: Any) -> None:
+        await self._asks("before_run")
+
+    async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
+        await self._asks("on_event")
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        await self._asks("after_run")
+
+    async def _asks(self, hook: str) -> None:
+        if hook == self.hook:
+            await ask(self.holder.held)
+
+
+def copied(lab: Lab) -> Any:
+    return copy.copy(lab.model(["fine"]))
+
+
+def constructed(lab: Lab) -> Any:
+    whole = lab.model(["fine"])
+    made = type(whole).model_construct(model="scripted")
+    object.__setattr__(made, "__pydantic_private__", whole.__pydantic_private__)
+    return made
+
+
+MAKING = {"made": lambda lab: lab.model(["fine"]), "copied": copied, "constructed": constructed}
+HOOKS = ["on_user_message", "before_run", "on_event", "after_run"]
+
+
+@pytest.mark.parametrize("how", MAKING)
+@pytest.mark.parametrize("when", ["before the app", "before the run", "in the run"])
+async def test_a_model_held_where_no_walk_looks_is_judged(how: str, when: str) -> None:
+    lab, store = Lab(), dict[str, Any]()
+
+    async def consult() -> str:
+        """Ask another model."""
+        if when == "in the run":
+            store["model"] = MAKING[how](lab)
+        return await ask(globals()["_KEPT"].held["model"])
+
+    globals()["_KEPT"] = Holder(store)
+    if when == "before the app":
+        store["model"] = MAKING[how](lab)
+    agent = LlmAgent(name="a", model=lab.model([call("consult"), "done"]), tools=[consult])
+    app = App(name="x", root_agent=agent)
+    guarded(app, strict("consult", steps=5))
+    if when == "before the run":
+        store["model"] = MAKING[how](lab)
+    result = await run_guarded(app, "go", strict("consult", steps=5))
+    assert (lab.steps, result.account.steps, result.stop) == (5, 5, "steps")
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+async def test_a_model_a_plugin_asks_is_charged_whatever_the_hook(hook: str) -> None:
+    lab = Lab()
+    agent = LlmAgent(name="a", model=lab.model(["done"]))
+    app = App(name="x", root_agent=agent, plugins=[Judge(hook, lab.model(["fine"]))])
+    with TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "runs.sqlite")
+        result = await run_guarded(app, "go", strict(steps=5), store=store)
+        assert len(store.runs()) == 1
+        store.close()
+    assert (lab.steps, result.account.steps, result.stop) == (5, 5, "steps")
+
+
+async def test_a_message_nobody_asks_a_model_about_opens_one_run_with_its_question() -> None:
+    lab = Lab()
+    agent = LlmAgent(name="a", model=lab.model(["done"]))
+    app = App(name="x", root_agent=agent, plugins=[Judge("none", lab.model(["fine"]))])
+    result = await run_guarded(app, "what is it?", strict(steps=5))
+    assert [r.body["question"] for r in result.records if r.kind == "run_begins"] == ["what is it?"]
+
+
+async def test_a_tool_object_held_by_an_object_of_the_app_is_judged() -> None:
+    lab = Lab()
+    holder = Holder(FunctionTool(lab.restart_pod))
+
+    async def dig(tool_context: ToolContext) -> Any:
+        """Dig."""
+        return await holder.held.run_async(args={"pod": "c"}, tool_context=tool_context)
+
+    agent = LlmAgent(name="a", model=lab.model([call("dig"), "done"]), tools=[dig])
+    result = await run_guarded(agent, "go", strict("dig"))
+    assert lab.actions == 0
+    assert [r.body["subject"] for r in result.records if r.kind == "ruled"] == ["restart_pod"]

@@ -129,7 +129,9 @@ class _Walk:
             self._objects("app.compaction", vars(config.summarizer or object.__new__(_Nothing)))
         for plugin in app.plugins:
             if not type(plugin).__module__.startswith("roundsman."):
-                self._objects(f"app.{plugin.name}", vars(plugin))
+                path = f"app.{plugin.name}"
+                self._objects(path, vars(plugin))
+                self._objects(path, {str(n): o for n, o in enumerate(reachable(plugin))})
 
     def _say(self, kind: str, path: str, what: str, construct: str, tool: Any = None) -> None:
         name = str(getattr(tool, "name", "") or getattr(tool, "__name__", ""))

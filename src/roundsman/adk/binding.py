@@ -74,8 +74,19 @@ class RunBinding:
         """
         invocation = invocation_context.invocation_id
         invocation_context.run_config = self._scheduler.threads(invocation_context.run_config)
-        outer = current_run()
+        run = self._bind(invocation_context, _text(invocation_context))
+        if invocation in self._nested:
+            return None
+        if self._taints and (earlier := earlier_texts(invocation_context.session, invocation)):
+            run.write(earlier, durable=False)
+        return self._hear(run, invocation)
+
+    def _bind(self, invocation_context: Any, question: str) -> LiveRun:
+        """The run of an invocation, bound to its runner's call."""
+        invocation, outer = invocation_context.invocation_id, current_run()
         expected = self._expected.pop(invocation_context.session.id, None)
+        if outer is not None and outer is self._runs.get(invocation):
+            return outer  # a plugin's model was asked before the run began
         if outer is not None and _in_flight(outer):
             self._runs[invocation] = outer
             self._nested.add(invocation)
@@ -84,7 +95,7 @@ class RunBinding:
             if not ends:
                 self._nested.add(invocation)
         elif invocation not in self._runs:
-            self._runs[invocation] = self.opener(invocation, _text(invocation_context))
+            self._runs[invocation] = self.opener(invocation, question)
             self._watches[invocation] = CancelWatch(
                 lambda: self._end(invocation, "aborted", "the task that ran it was cancelled")
             )
@@ -97,11 +108,7 @@ class RunBinding:
             scope.run = run
             if invocation not in self._nested:  # left or cancelled in the middle: no hook tells
                 scope.close = lambda: self._end(invocation, "aborted", "left before its end")
-        if invocation in self._nested:
-            return None
-        if self._taints and (earlier := earlier_texts(invocation_context.session, invocation)):
-            run.write(earlier, durable=False)
-        return self._hear(run, invocation)
+        return run
 
     def _hear(self, run: LiveRun, invocation: str) -> Any:
         """Put on record what was said of the person's message; a blocked one is answered here."""
@@ -122,12 +129,15 @@ class RunBinding:
         if waiting is not None and answers:
             waiting.go_on()
             note_answers(waiting, answers)
-        if not self.screen or current_run() is not None:
+        if current_run() is not None:
             return None
-        screened = self.screen.message(user_message)
-        if screened is None:
-            return None
-        message, self._heard[invocation_context.invocation_id] = screened
+        screened = self.screen.message(user_message) if self.screen else None
+        message = None
+        if screened is not None:
+            message, self._heard[invocation_context.invocation_id] = screened
+        scope, said = current_scope(), message or user_message
+        if scope is not None:
+            scope.open = lambda: self._bind(invocation_context, _text_of(said))
         return message
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
@@ -201,7 +211,10 @@ def _in_flight(outer: LiveRun) -> bool:
 
 
 def _text(invocation_context: Any) -> str:
-    content = invocation_context.user_content
+    return _text_of(invocation_context.user_content)
+
+
+def _text_of(content: Any) -> str:
     parts = content.parts if content is not None else None
     return " ".join(p.text for p in parts or [] if p.text)[:500]
 

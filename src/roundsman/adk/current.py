@@ -18,10 +18,12 @@ from roundsman.ledger import LiveRun
 
 @dataclass(slots=True)
 class Scope:
-    """One call of a runner. The guard's before-run hook says whose account it is; `close` ends the
-    run when the runner is through, or was left or cancelled in the middle."""
+    """One call of a runner. The guard's before-run hook says whose account it is; `open` opens it before
+    that, for a plugin that asks a model about the person's message; `close` ends the run when the
+    runner is through, or was left or cancelled in the middle."""
 
     run: LiveRun | None = None
+    open: Callable[[], LiveRun] | None = None
     close: Callable[[], None] | None = None
 
 
@@ -42,6 +44,12 @@ def current_run() -> LiveRun | None:
     """The run whose code this is, or None outside of runs."""
     scope = _SCOPE.get()
     return scope.run if scope is not None and scope.run is not None else _RUN.get()
+
+
+def run_to_charge() -> LiveRun | None:
+    """The run that pays for what code does now; opened when a runner has not come to it yet."""
+    run, scope = current_run(), _SCOPE.get()
+    return scope.open() if run is None and scope is not None and scope.open is not None else run
 
 
 def current_scope() -> Scope | None:

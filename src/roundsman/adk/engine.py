@@ -1,4 +1,5 @@
-"""Hooks into the engine that no plugin has: they act only under an account, and once a process.
+"""Hooks into the engine that no plugin has: they act only under an account, and are put in once a
+process.
 
 | hook | what it is for |
 |---|---|
@@ -6,7 +7,7 @@
 | `Runner.run_live` | the same for a live session; refuses one whose speech no check would hear |
 | `PluginManager.run_before_run_callback` | gives the guard to a runner that was made inside a run |
 | `BaseNode.run` | plain functions as nodes |
-| `BaseLlm.__init__` | models made inside a run |
+| `BaseLlm.__init__`, `BaseLlm.model_construct` | models, wherever they are made and held |
 | `BaseTool.__init__` | tools made inside a run, and what toolsets hand out |
 | `Thread.start`, `ThreadPoolExecutor.submit` | threads that are started inside a run |
 """
@@ -14,6 +15,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
@@ -32,6 +34,7 @@ from roundsman.adk.live import check_config, check_live
 from roundsman.adk.model import guard_model, guard_registry
 from roundsman.adk.threads import start_thread, submit
 from roundsman.adk.waiting import Paused, farewell, pause
+from roundsman.errors import RefusedToStart
 
 _MARK = "_roundsman"
 
@@ -45,7 +48,9 @@ def install() -> None:
         if not hasattr(original, _MARK):
             hooked = functools.wraps(original)(wrap(original))
             setattr(hooked, _MARK, True)
-            setattr(owner, attribute, hooked)
+            setattr(owner, attribute, classmethod(hooked) if wrap is _construct else hooked)
+            if wrap is _construct:
+                _guard_made_before()
 
 
 def current_guard() -> Any:
@@ -152,21 +157,42 @@ def _made(then: Any) -> Any:
     def wrap(original: Any) -> Any:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            guard = current_guard()
-            if guard is not None:
-                then(self, guard)
+            then(self)
 
         return __init__
 
     return wrap
 
 
-def _guard_made_model(model: Any, guard: Any) -> None:
-    guard_model(model)
+def _guard_made_model(model: Any) -> None:
+    """Wherever it is made: what holds it may be out of an audit's sight. Outside of runs it acts as
+    before."""
+    try:
+        guard_model(model)
+    except RefusedToStart:  # of an app that is nobody's concern, unless this is a run
+        if current_guard() is not None:
+            raise
 
 
-def _guard_made_tool(tool: Any, guard: Any) -> None:
-    bind_tool(tool)
+def _guard_made_tool(tool: Any) -> None:
+    if current_guard() is not None:
+        bind_tool(tool)
+
+
+def _construct(original: Any) -> Any:
+    def model_construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        made = original.__func__(cls, *args, **kwargs)  # goes past __init__
+        _guard_made_model(made)
+        return made
+
+    return model_construct
+
+
+def _guard_made_before() -> None:
+    """Guard the models that exist already, whatever holds them."""
+    for held in gc.get_objects():
+        if BaseLlm in type(held).__mro__:
+            _guard_made_model(held)
 
 
 HOOKS: dict[str, tuple[Any, Any]] = {
@@ -175,6 +201,7 @@ HOOKS: dict[str, tuple[Any, Any]] = {
     "PluginManager.run_before_run_callback": (PluginManager, _before_run),
     "BaseNode.run": (BaseNode, _node_run),
     "BaseLlm.__init__": (BaseLlm, _made(_guard_made_model)),
+    "BaseLlm.model_construct": (BaseLlm, _construct),
     "BaseTool.__init__": (BaseTool, _made(_guard_made_tool)),
     "Thread.start": (Thread, start_thread),
     "ThreadPoolExecutor.submit": (ThreadPoolExecutor, submit),

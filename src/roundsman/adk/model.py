@@ -23,8 +23,8 @@ from roundsman.adk.current import (
     current_action_id,
     current_chain,
     current_loop,
-    current_run,
     current_share,
+    run_to_charge,
 )
 from roundsman.adk.live import connected
 from roundsman.adk.providers import withheld
@@ -134,7 +134,7 @@ async def _judged(
     call: Any, model: BaseLlm, request: LlmRequest, stream: bool
 ) -> AsyncIterator[LlmResponse]:
     ticket = TICKETS.take(request)
-    run = ticket.run if ticket else current_run()
+    run = ticket.run if ticket else run_to_charge()
     if run is None:  # a call outside of any run is not ours to judge
         async for response in call(request, stream):
             yield response

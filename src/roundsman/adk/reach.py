@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import dis
 import functools
+import site
+import sys
+import sysconfig
 import types
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,6 +24,8 @@ SDK_ROOTS = frozenset(
 )  # fmt: skip
 """Packages whose clients call a model without any model object of the engine."""
 
+_PATHS = ("stdlib", "platstdlib", "purelib", "platlib")
+_LIBRARIES = (*(sysconfig.get_path(name) for name in _PATHS), *site.getsitepackages())
 _OPAQUE = ("google.adk", "google.genai", "roundsman", "pydantic", "asyncio", "builtins")
 
 
@@ -106,6 +111,8 @@ def _inside(obj: Any) -> Iterable[Any]:
         return [obj.__func__, *_fields(obj.__self__)]
     if isinstance(obj, types.FunctionType):
         return _of_function(obj)
+    if isinstance(obj, types.SimpleNamespace) or _of_app(type(obj).__module__):
+        return [*_fields(obj), vars(type(obj)).get("__call__")]
     call = vars(type(obj)).get("__call__")
     if isinstance(call, types.FunctionType) and _ours(call.__module__):
         return [call, *_fields(obj)]
@@ -116,6 +123,15 @@ def _ours(module: Any) -> bool:
     """Whether a function of this module is worth reading: the app's, not the engine's."""
     name = str(module)
     return not any(name == m or name.startswith(m + ".") for m in _OPAQUE)
+
+
+@functools.cache
+def _of_app(module: str) -> bool:
+    """Whether a module is the app's own: neither the engine's, nor a library's."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not _ours(module) or (file is None and module != "__main__"):
+        return False
+    return not str(file or "").startswith(_LIBRARIES)
 
 
 def _of_function(function: types.FunctionType) -> list[Any]:
