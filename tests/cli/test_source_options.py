@@ -87,6 +87,17 @@ def test_the_alert_may_come_by_standard_input(monkeypatch: pytest.MonkeyPatch) -
     assert alert.at is not None
 
 
+def test_of_several_alerts_the_first_that_still_fires_is_taken() -> None:
+    def one(name: str, at: int, status: str = "firing") -> dict[str, object]:
+        labels = {"alertname": name}
+        return {"status": status, "labels": labels, "startsAt": f"2026-01-31T10:{at:02}:00Z"}
+
+    body = {
+        "alerts": [one("late", 20), one("over", 1, "resolved"), one("first", 10), {"status": 5}]
+    }
+    assert alerts.parse_alert(json.dumps(body).encode(), "x").name == "first"
+
+
 def test_a_window_of_the_last_hour_or_of_two_times() -> None:
     assert read_window("90m", None, 10_000.0) == Window(4_600.0, 10_000.0)
     between = read_window(None, "2026-01-31T10:00:00Z/2026-01-31T11:00:00Z", 0.0)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from roundsman.drill.certificates import Authority
 from roundsman.errors import SourceError
 from roundsman.sources import http
-from roundsman.sources.http import Http, HttpFailed, TooLarge, parse_header, parse_url
+from roundsman.sources.headers import parse_header
+from roundsman.sources.http import Http, HttpFailed, TooLarge, parse_url
 
 
 def closed_port() -> int:
@@ -140,7 +144,7 @@ def test_a_header_goes_to_its_own_host_only(serve, monkeypatch):
     assert "Authorization" not in stub.asked[0].headers
 
 
-@pytest.mark.parametrize("value", [None, "", "two\nlines"])
+@pytest.mark.parametrize("value", [None, "", "two\nlines", "twoü"])
 def test_a_variable_that_cannot_be_used_is_named(monkeypatch, value):
     monkeypatch.delenv("TOKEN", raising=False)
     if value is not None:
@@ -173,6 +177,29 @@ def test_a_secret_written_out_is_refused_and_not_repeated(text):
 
 def test_a_header_that_is_no_secret_may_be_written_out():
     assert str(parse_header("h:3100=X-Scope-OrgID: team-a")) == "X-Scope-OrgID: team-a"
+
+
+def test_a_proxy_that_cannot_be_used_is_one_line_without_its_address(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "socks9://u:s3cret@h:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with pytest.raises(SourceError, match="proxy") as caught:
+        Http("http://metrics.invalid").get("/x")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_certificate_nobody_vouches_for_is_said(tmp_path):
+    certificate, key, _ = Authority(tmp_path / "tls").issue("pay", 3600)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        error = failure(Http(f"https://127.0.0.1:{server.server_address[1]}"))
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "the secure connection failed" in str(error)
 
 
 @pytest.mark.parametrize(

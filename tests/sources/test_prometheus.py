@@ -218,6 +218,10 @@ def test_a_store_that_dies_half_way_gives_what_it_gave_and_says_the_rest(serve):
     said = {one.why.partition(":")[0]: one.count for one in source.unseen}
     assert sum(said.values()) == 40 - len(found)
     assert "queries not asked" in said
+    before = len(answered)
+    with pytest.raises(SourceError, match="503"):
+        source.series(Window(END - 1800, END))
+    assert len(answered) == before  # it is not waited for again
 
 
 def test_a_store_that_answers_no_query_is_an_error_and_no_empty_result(serve):

@@ -97,7 +97,9 @@ def run_checks() -> Iterator[Check]:
         yield Check(
             name,
             "ok" if shutil.which(name) else "missing",
-            "optional: not needed to investigate a folder",
+            "optional: needed for --git"
+            if name == "git"
+            else "optional: not needed to investigate",
         )
     yield _drill()
 

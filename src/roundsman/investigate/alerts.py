@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from roundsman.errors import SourceError
 from roundsman.sources.fields import first_of
@@ -75,8 +76,9 @@ def parse_alert(data: bytes, name: str) -> Alert:
         what = _JSON_NAMES.get(type(record), "something else")
         raise SourceError(f"{name}: expected a JSON object or a list of them, got {what}")
     inner = record.get("alerts")
-    if isinstance(inner, list) and inner and isinstance(inner[0], dict):
-        record = {**record, **inner[0]}
+    several = [one for one in inner if isinstance(one, dict)] if isinstance(inner, list) else []
+    if several:
+        record = {**record, **_first_firing(several)}
     labels = record.get("labels") if isinstance(record.get("labels"), dict) else {}
     notes = record.get("annotations") if isinstance(record.get("annotations"), dict) else {}
     flat = {**record, **(labels or {}), **(notes or {})}
@@ -90,6 +92,12 @@ def parse_alert(data: bytes, name: str) -> Alert:
         ),
         summary=str(first_of(flat, ("summary", "description", "message")) or "")[:400],
     )
+
+
+def _first_firing(alerts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The one that began first of those that have not ended: what came after it may be its effect."""
+    firing = [one for one in alerts if one.get("status") != "resolved"] or alerts
+    return min(firing, key=lambda one: parse_time(one.get("startsAt")) or float("inf"))
 
 
 def is_blank(alert: Alert) -> bool:

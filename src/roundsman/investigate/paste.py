@@ -120,7 +120,7 @@ def traces_line(folder: Path) -> str:
     names = ("traces", "traces.json", "traces.ndjson", "traces.jsonl", "traces.csv", "graph.csv")
     places = (folder, folder / "context")
     found = [_quoted(p / n) for p in places for n in names if (p / n).exists()]
-    return "zgrep -h '' -r -- " + " ".join(found) if found and all(found) else ""
+    return "grep -rhI '' -- " + " ".join(found) if found and all(found) else ""
 
 
 def changes_line(folder: Path) -> str:

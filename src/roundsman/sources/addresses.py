@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from roundsman.errors import SourceError
 from roundsman.sources.elastic import ElasticSource
-from roundsman.sources.http import Header, HttpFailed, parse_url
+from roundsman.sources.headers import Header
+from roundsman.sources.http import HttpFailed, parse_url
 from roundsman.sources.jaeger import JaegerSource
 from roundsman.sources.loki import LokiSource
 from roundsman.sources.protocols import Source, Window

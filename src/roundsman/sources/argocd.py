@@ -8,7 +8,8 @@ from typing import Any
 from roundsman.errors import SourceError
 from roundsman.sources.base import BaseSource
 from roundsman.sources.documents import at, rows, text
-from roundsman.sources.http import Header, Http
+from roundsman.sources.headers import Header
+from roundsman.sources.http import Http
 from roundsman.sources.protocols import Change, Command, Unseen, Window
 from roundsman.sources.times import parse_time
 

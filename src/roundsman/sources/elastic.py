@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from roundsman.sources.http import Header, HttpFailed
+from roundsman.sources.headers import Header
+from roundsman.sources.http import HttpFailed
 from roundsman.sources.log_server import BAD, PAGE, SERVICE, Asked, LogServer, record_line
 from roundsman.sources.protocols import Command, LogLine, Unseen, Window
 

@@ -1,25 +1,24 @@
 """Read-only questions over HTTP, with a bound on time and bytes and one clear line for every failure.
 
-Secrets come from the environment (`Authorization: Bearer ${TOKEN}`): what is shown, stored or raised
-holds the variable's name, never its value.
+What is shown or raised holds no secret: those come from the environment (`headers.py`), and an address may
+hold none.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
 from roundsman.errors import SourceError
+from roundsman.sources.headers import Header
 from roundsman.sources.patience import checkpoint
 
 #: seconds until connected, between two pieces of an answer, and for one whole answer
@@ -27,10 +26,6 @@ CONNECT, SILENCE, WHOLE = 5.0, 15.0, 60.0
 #: bytes of one answer, unpacked
 LIMIT = 64 * 1024 * 1024
 _LOOPBACK = re.compile(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_TEMPLATE = re.compile(r"(?:[A-Za-z0-9 ._~+/=:,;@-]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+")
-_SECRET = re.compile(r"auth|token|key|cookie|secret|passw|credential", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z0-9-]+")
 _REASONS = {
     400: "the request was refused",
     401: "a login is needed; give --header 'HOST=Authorization: Bearer ${VARIABLE}'",
@@ -57,57 +52,6 @@ class HttpFailed(SourceError):
 
 class TooLarge(HttpFailed):
     """An answer had more bytes than are read."""
-
-
-@dataclass(frozen=True)
-class Header:
-    """A header for requests to one host; `template` holds variables as `${NAME}`, never a secret."""
-
-    host: str
-    name: str
-    template: str
-
-    def value(self) -> str:
-        """With the variables put in. Raises SourceError naming one that is not set."""
-
-        def put(match: re.Match[str]) -> str:
-            found = os.environ.get(match[1], "")
-            if not found:
-                raise SourceError(f"header {self.name} for {self.host}: ${match[1]} is not set")
-            if "\n" in found or "\r" in found:
-                raise SourceError(
-                    f"header {self.name} for {self.host}: ${match[1]} holds a line break"
-                )
-            return found
-
-        return _VARIABLE.sub(put, self.template)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.template}"
-
-
-def parse_header(text: str) -> Header:
-    """`HOST[:PORT]=Name: value with ${VARIABLES}`.
-
-    Raises SourceError; a secret written out is refused, and not repeated.
-    """
-    host, mark, line = text.partition("=")
-    name, colon, template = line.partition(":")
-    host, name, template = host.strip().lower(), name.strip(), template.strip()
-    if not mark or not colon or not host or "/" in host or not _NAME.fullmatch(name):
-        raise SourceError("--header: expected 'HOST=Name: value', as in "
-                          "'metrics.example.org=Authorization: Bearer ${TOKEN}'")  # fmt: skip
-    if _SECRET.search(name) and not _VARIABLE.search(template):
-        raise SourceError(
-            f"--header for {host}: {name} must take its value from the environment, as in "
-            f"'{host}={name}: Bearer ${{TOKEN}}'; a secret on the command line can be seen by others"
-        )
-    if not _TEMPLATE.fullmatch(template):
-        raise SourceError(
-            f"--header for {host}: the value of {name} may hold letters, digits, ._~+/=:,;@- and "
-            "${VARIABLES}; put anything else into a variable"
-        )
-    return Header(host, name, template)
 
 
 def parse_url(text: str, option: str) -> SplitResult:
@@ -141,20 +85,29 @@ class Http:
     system's.
     """
 
-    def __init__(self, url: str, headers: Iterable[Header] = (), option: str = "") -> None:
+    def __init__(self, url: str, given: Iterable[Header] = (), option: str = "") -> None:
         parts = parse_url(url, option)
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         host = str(parts.hostname)
+        safe = parts.scheme == "https"
         mine = {host.lower(), parts.netloc.lower()}
-        self.headers = [one for one in headers if one.host in mine]
+        self.headers = [one for one in given if one.host in mine]
         self._origin = (parts.scheme, parts.netloc.lower())
-        self._client = httpx.Client(
-            headers={"Accept": "application/json", **{h.name: h.value() for h in self.headers}},
-            timeout=httpx.Timeout(SILENCE, connect=CONNECT),
-            follow_redirects=False,
-            trust_env=not _LOOPBACK.fullmatch(host),
-            verify=ssl.create_default_context() if parts.scheme == "https" else False,
-        )
+        headers = {"Accept": "application/json", **{h.name: h.value() for h in self.headers}}
+        try:
+            self._client = httpx.Client(
+                headers=headers,
+                timeout=httpx.Timeout(SILENCE, connect=CONNECT),
+                follow_redirects=False,
+                trust_env=not _LOOPBACK.fullmatch(host),
+                verify=ssl.create_default_context() if safe else False,
+            )
+        except (ValueError, ImportError, httpx.InvalidURL):
+            # its address may hold a password, so it is not repeated
+            raise SourceError(
+                f"{self.url}: the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used; "
+                "unset it, or name the host in NO_PROXY"
+            ) from None
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that a path answers."""

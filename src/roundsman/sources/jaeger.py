@@ -9,7 +9,8 @@ from typing import Any
 
 from roundsman.errors import SourceError
 from roundsman.sources.documents import at, rows, text
-from roundsman.sources.http import Header, HttpFailed, TooLarge
+from roundsman.sources.headers import Header
+from roundsman.sources.http import HttpFailed, TooLarge
 from roundsman.sources.patience import checkpoint
 from roundsman.sources.protocols import Command, Span, Unseen, Window
 from roundsman.sources.trace_records import flat_span, records_of

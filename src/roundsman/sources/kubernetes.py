@@ -9,7 +9,8 @@ from typing import Any
 from roundsman.errors import SourceError
 from roundsman.sources.base import BaseSource
 from roundsman.sources.documents import at, rows, text
-from roundsman.sources.http import Header, Http, HttpFailed
+from roundsman.sources.headers import Header
+from roundsman.sources.http import Http, HttpFailed
 from roundsman.sources.patience import checkpoint
 from roundsman.sources.protocols import Change, Command, LogLine, Unseen, Window
 from roundsman.sources.times import parse_time

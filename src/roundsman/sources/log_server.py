@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from roundsman.sources.base import BaseSource
 from roundsman.sources.fields import first_of
-from roundsman.sources.http import Header, Http, HttpFailed
+from roundsman.sources.headers import Header
+from roundsman.sources.http import Http, HttpFailed
 from roundsman.sources.log_lines import parse_line
 from roundsman.sources.patience import checkpoint
 from roundsman.sources.protocols import LogLine, Unseen, Window

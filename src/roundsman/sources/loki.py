@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from roundsman.errors import SourceError
-from roundsman.sources.http import Header, HttpFailed
+from roundsman.sources.headers import Header
+from roundsman.sources.http import HttpFailed
 from roundsman.sources.log_server import BAD, PAGE, SERVICE, Asked, LogServer, line_of
 from roundsman.sources.protocols import Command, LogLine, Unseen, Window
 

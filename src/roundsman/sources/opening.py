@@ -18,7 +18,7 @@ from roundsman.sources.protocols import Source, Unseen, Window
 from roundsman.sources.spec import SourceSpec, check_counts, first_lines, is_address
 
 if TYPE_CHECKING:
-    from roundsman.sources.http import Header
+    from roundsman.sources.headers import Header
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def openings(
 
 
 def _headers(spec: SourceSpec) -> list[Header]:
-    from roundsman.sources.http import parse_header
+    from roundsman.sources.headers import parse_header
 
     return [parse_header(one) for one in spec.headers]
 

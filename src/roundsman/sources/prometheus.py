@@ -9,7 +9,8 @@ from typing import Any
 from roundsman.errors import SourceError
 from roundsman.sources.base import BaseSource
 from roundsman.sources.crew import side_by_side
-from roundsman.sources.http import Header, HttpFailed, TooLarge
+from roundsman.sources.headers import Header
+from roundsman.sources.http import HttpFailed, TooLarge
 from roundsman.sources.prometheus_api import PrometheusApi
 from roundsman.sources.prometheus_names import SERVICE, Asked, of_itself, plan, selector
 from roundsman.sources.prometheus_series import Answer, series_of
@@ -48,6 +49,7 @@ class PrometheusSource(BaseSource):
         self.url, self._window = self._api.url, window
         self._kept: dict[tuple[float, float], list[tuple[Series, str, float]]] = {}
         self._services: list[str] | None = None
+        self._gone = ""
         self._counts = self._sizes()
         names = self._names()
         if not names:
@@ -179,6 +181,8 @@ class PrometheusSource(BaseSource):
         start = math.ceil(start / step) * step  # the same steps whoever asks
         key = (start, end)
         if key not in self._kept:
+            if self._gone:  # waiting for it again would cost the questions to the others their time
+                raise HttpFailed(self._gone, lost=True)
             if len(self._kept) >= _WINDOWS:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = self._fetch(start, end, step)
@@ -209,6 +213,7 @@ class PrometheusSource(BaseSource):
             elif isinstance(answer, HttpFailed):
                 failed, in_a_row, last = failed + 1, in_a_row + 1, str(answer)
                 if answer.lost and in_a_row >= _GIVE_UP:
+                    self._gone = last
                     break
             else:
                 raise answer

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from roundsman.sources.http import Header, Http, HttpFailed
+from roundsman.sources.headers import Header
+from roundsman.sources.http import Http, HttpFailed
 
 
 class PrometheusApi:

@@ -9,7 +9,8 @@ from typing import Any
 from roundsman.errors import SourceError
 from roundsman.sources.crew import side_by_side
 from roundsman.sources.documents import rows, text
-from roundsman.sources.http import Header, HttpFailed
+from roundsman.sources.headers import Header
+from roundsman.sources.http import HttpFailed
 from roundsman.sources.protocols import Command, Span, Unseen, Window
 from roundsman.sources.trace_records import flat_span, records_of
 from roundsman.sources.trace_server import SECONDS, TraceServer

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from roundsman.sources.base import BaseSource
-from roundsman.sources.http import Header, Http
+from roundsman.sources.headers import Header
+from roundsman.sources.http import Http
 from roundsman.sources.protocols import Span, Unseen, Window
 
 #: traces of one window, the spans kept of it, and the seconds it may take

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from roundsman.sources.http import Header, HttpFailed
+from roundsman.sources.headers import Header
+from roundsman.sources.http import HttpFailed
 from roundsman.sources.log_server import BAD, SERVICE, Asked, LogServer, record_line
 from roundsman.sources.loki import escaped, ns, pattern
 from roundsman.sources.protocols import Command, LogLine, Unseen, Window
