@@ -23,6 +23,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner, Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import FunctionTool, exit_loop
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow, node
 from google.genai import types
@@ -513,3 +515,29 @@ async def test_a_tool_object_held_by_an_object_of_the_app_is_judged() -> None:
     result = await run_guarded(agent, "go", strict("dig"))
     assert lab.actions == 0
     assert [r.body["subject"] for r in result.records if r.kind == "ruled"] == ["restart_pod"]
+
+
+class Toolset(BaseToolset):
+    """Makes its tools when it is asked, as one of a server does."""
+
+    def __init__(self, tools: Any) -> None:
+        super().__init__(tool_name_prefix="x")
+        self.made = tools
+
+    async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
+        return [FunctionTool(function) for function in self.made]
+
+    async def close(self) -> None: ...
+
+
+async def test_the_prefix_of_a_toolset_is_part_of_the_name_and_a_call_counts_once() -> None:
+    """The engine copies a tool to rename it, with whatever it carries."""
+    lab = Lab()
+    script = [call("x_dig", depth=240), call("x_restart_pod"), call("dig"), "done"]
+    tools = [Toolset([lab.dig, lab.restart_pod])]
+    agent = LlmAgent(name="a", model=lab.model(script), tools=tools)
+    base = load_policy("baseline")
+    declared = {"x_dig": {"effect": "read", "args": {"depth": {"max": 60}}}}
+    result = await run_guarded(agent, "go", base.with_tools(declared))
+    assert [entry for entry in lab.log if entry[0] != "model"] == [("dig", 60)]
+    assert result.account.actions == 1

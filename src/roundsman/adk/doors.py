@@ -253,8 +253,13 @@ class SideDoors:
 def bind_tool(tool: Any) -> None:
     """Let a tool object bind account and action around its own run, whoever calls it."""
     inner = tool.run_async
-    if hasattr(inner, "_roundsman"):
-        return
+    held = getattr(inner, "_roundsman", None)
+    if held is not None:
+        of, inner = held
+        if of is tool:
+            return
+        if getattr(inner, "__self__", None) is of:  # a copy: toolsets make one for a prefix
+            inner = inner.__func__.__get__(tool)
 
     async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
         opened = OPEN.get(key_of(tool_context))
@@ -297,7 +302,7 @@ def bind_tool(tool: Any) -> None:
                 guard._settle(run, opened.action, None, "unknown")
                 raise
 
-    run_async._roundsman = True  # type: ignore[attr-defined]
+    run_async._roundsman = (tool, inner)  # type: ignore[attr-defined]
     object.__setattr__(tool, "run_async", run_async)
 
 
