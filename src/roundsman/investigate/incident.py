@@ -177,6 +177,14 @@ def _note_earlier(source: Source, window: Window) -> None:
         source.note(Unseen(what, why))
 
 
+def _note_elsewhere(source: Source, window: Window) -> None:
+    """A window somebody gave may miss the telemetry altogether: where that lies is said."""
+    extent = source.extent()
+    if extent and (extent.end < window.start or extent.start > window.end):
+        what = f"telemetry from {iso(extent.start)} to {iso(extent.end)}"
+        source.note(Unseen(what, "all of it outside the window that was given"))
+
+
 def load_incident(path: str | Path, question: str | None = None) -> Incident:
     """Open an incident folder.
 
@@ -220,6 +228,8 @@ def open_incident(request: Request) -> Incident:
         _note_earlier(source, window)
     elif folder is not None and request.window is None and spec.get("window") is None:
         _note_earlier(folder, window)
+    elif folder is not None:
+        _note_elsewhere(folder, window)
     services = spec.get("services")
     if services is not None and not isinstance(services, list):
         raise SourceError(f"incident.yaml: services must be a list, got {services!r}")

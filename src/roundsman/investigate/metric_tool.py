@@ -16,7 +16,7 @@ from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.pieces import alert_of, earlier_of, window_of
-from roundsman.sources import Series, Window
+from roundsman.sources import Series, Unseen, Window
 from roundsman.sources.times import iso
 
 _SERIES, _SERVICES = 40, 10
@@ -26,6 +26,8 @@ _HISTORY, _MOST_TRENDS = 6 * 3600.0, 12
 _OFF = 2.0
 #: series one question fits; of more, those that left their middle furthest
 _MOST_FITTED = 3000
+#: metrics that end so many seconds before the window have stopped
+_STOPPED = 60.0
 
 
 def _worth_fitting(found: Sequence[Series]) -> Sequence[Series]:
@@ -115,6 +117,22 @@ def _describe(series: Series, onset: Onset | None) -> dict[str, Any]:
     return row
 
 
+def _note_gaps(
+    incident: Incident, window: Window, everything: Sequence[Series], looked_over: int
+) -> None:
+    """Say in the report what the answer cannot show: metrics that stop early, series not fitted."""
+    longest = max(everything, key=lambda one: one.times[-1])
+    steps = np.diff(longest.times[-20:])
+    step = float(np.median(steps)) if steps.size else 0.0
+    last = float(longest.times[-1])
+    if window.end == incident.window.end and window.end - last > max(_STOPPED, 4 * step):
+        what = f"metrics from {iso(last)} to {iso(window.end)}"
+        incident.source.note(Unseen(what, "no series has a sample there", len(everything)))
+    if looked_over:
+        why = f"only looked over; the {_MOST_FITTED:,} that left their middle furthest were fitted"
+        incident.source.note(Unseen("series of one question", why, looked_over))
+
+
 def _trends(incident: Incident, window: Window, rows: list[dict[str, Any]]) -> None:
     """Say of what filled up, or fell back after it did, since when it has been growing: looked for
     further back, and only of a few series, since a server is asked for each."""
@@ -154,6 +172,7 @@ def query_metrics(
         return finish(result, ())
     extent = Window(min(s.times[0] for s in everything), max(s.times[-1] for s in everything))
     fitted = _worth_fitting(found)
+    _note_gaps(incident, window, everything, len(found) - len(fitted))
     rows = [_describe(one, find_onset(one, extent)) for one in fitted]
     _trends(incident, window, rows)
     rows.sort(key=lambda row: ("moved" not in row, row.get("setting", False), -row.get("score", 0)))

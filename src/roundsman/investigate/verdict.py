@@ -55,8 +55,10 @@ def _abstain(because: str, facts: Facts | None = None) -> dict[str, Any]:
 
 
 def _affected(facts: Facts, service: str | None) -> list[str]:
-    names = dict.fromkeys(one.service for one in facts.symptoms() if one.service)
-    return [name for name in names if name != service]
+    known: dict[str, str] = {}  # one service may be written in two ways
+    for one in facts.symptoms():
+        known.setdefault(one.service.lower(), one.service)
+    return [name for key, name in known.items() if key and key != (service or "").lower()]
 
 
 def _grounded(
