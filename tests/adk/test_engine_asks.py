@@ -18,7 +18,7 @@ from google.genai import types
 from roundsman import guarded, load_policy
 from roundsman.adk import ScriptedModel, call, resume
 from roundsman.errors import UsageError, WaitsForPerson
-from roundsman.ledger import Store
+from roundsman.ledger import Store, stop_run
 from roundsman.ledger.answering import answer
 from roundsman.ledger.asking import asked_in
 
@@ -131,6 +131,15 @@ async def test_of_two_who_answer_the_first_counts(desk: Desk) -> None:
     assert desk.status == "done"
     with pytest.raises(UsageError, match=r"is over \(done\)"):
         answer(desk.store, desk.run_id, "q1", "approve", by="adam")
+
+
+async def test_an_answer_to_a_run_that_was_stopped_meanwhile_runs_nothing(desk: Desk) -> None:
+    events = await desk.go()
+    assert stop_run(desk.store, desk.run_id, "eve") == "stopped"
+    with pytest.raises(RuntimeError, match=f"run {desk.run_id} is over"):
+        await desk.confirm(events, yes=True)
+    assert desk.ran == []
+    assert desk.status == "stopped"
 
 
 async def test_a_request_for_input_is_shown_and_answered_in_its_session(tmp_path: Path) -> None:

@@ -53,7 +53,9 @@ import sys
 from pathlib import Path
 from roundsman.errors import RoundsmanError
 from roundsman.ledger import Store
+from roundsman.ledger import answering
 from roundsman.ledger.answering import answer
+answering.PATIENCE_S = 100
 store = Store(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()

@@ -15,7 +15,7 @@ from roundsman.ledger.run import LiveRun
 from roundsman.ledger.stop import OVER
 from roundsman.ledger.store import Store
 
-PATIENCE_S = 5.0
+PATIENCE_S = 10.0
 """How long an answer waits for somebody else who is writing to the run just now."""
 MOST = 10**15
 _WHOLE = frozenset({"tokens", "steps", "actions", "max_rounds"})
