@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from journals import Journal
 
 from roundsman.errors import LeaseHeld, RunNotFound, UsageError
 from roundsman.guard import Kind, Placed, rules_for
@@ -44,35 +46,38 @@ def asked(store: Store, run_id: str = "r1", **run: Any) -> LiveRun:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "runs.sqlite")
+def store(journal: Journal) -> Iterator[Store]:
+    store = journal.open()
+    yield store
+    store.close()
 
 
 CHILD = """
 import sys
-from pathlib import Path
 from roundsman.errors import RoundsmanError
-from roundsman.ledger import Store
-from roundsman.ledger import answering
+from roundsman.ledger import answering, open_store
 from roundsman.ledger.answering import answer
 answering.PATIENCE_S = 100
-store = Store(Path(sys.argv[1]))
+store = open_store()
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    answer(store, "r1", "q1", sys.argv[2], by=sys.argv[2] + "er")
+    answer(store, "r1", "q1", sys.argv[1], by=sys.argv[1] + "er")
     print("mine")
 except RoundsmanError as error:
     print(error)
 """
 
 
-def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told(store: Store) -> None:
+def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told(
+    store: Store, journal: Journal
+) -> None:
     asked(store)
     people = [
         subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(store.name), decision],
+            [sys.executable, "-c", CHILD, decision],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | journal.env,
         )
         for decision in ("approve", "deny", "approve")
     ]  # fmt: skip
