@@ -108,6 +108,8 @@ class RunBinding:
             scope.run = run
             if invocation not in self._nested:  # left or cancelled in the middle: no hook tells
                 scope.close = lambda: self._end(invocation, "aborted", "left before its end")
+                if scope.watch is not None:
+                    scope.watch(run)
         return run
 
     def _hear(self, run: LiveRun, invocation: str) -> Any:

@@ -20,11 +20,12 @@ from roundsman.ledger import LiveRun
 class Scope:
     """One call of a runner. The guard's before-run hook says whose account it is; `open` opens it before
     that, for a plugin that asks a model about the person's message; `close` ends the run when the
-    runner is through, or was left or cancelled in the middle."""
+    runner is through, or was left or cancelled in the middle; `watch` sets its time."""
 
     run: LiveRun | None = None
     open: Callable[[], LiveRun] | None = None
     close: Callable[[], None] | None = None
+    watch: Callable[[LiveRun], None] | None = None
 
 
 GUARDS: WeakKeyDictionary[LiveRun, Any] = WeakKeyDictionary()

@@ -27,6 +27,7 @@ from google.adk.runners import Runner
 from google.adk.tools.base_tool import BaseTool
 from google.adk.workflow._base_node import BaseNode
 
+from roundsman.adk.breaker import Breaker
 from roundsman.adk.current import GUARDS, Scope, current_run, entered
 from roundsman.adk.doors import bind_tool
 from roundsman.adk.kinds import is_function_node
@@ -63,21 +64,25 @@ def _run_async(original: Any) -> Any:
     async def run_async(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         if any(hasattr(p, "roundsman_guard") for p in self.plugin_manager.plugins):
             check_config(kwargs.get("run_config"))
-        scope = Scope()
+        breaker = Breaker()
+        scope = Scope(watch=breaker.watch)
         events = original(self, *args, **kwargs)
         try:
             while True:
                 with entered(scope):  # each step: a suspended generator must not leave it behind
+                    breaker.start()
                     try:
                         event = await anext(events)
                     except StopAsyncIteration:
                         break
                     except BaseException as error:
-                        if not _is_over(scope, error):
+                        if not (breaker.fired or _is_over(scope, error)):
                             raise
                         break
+                    finally:
+                        breaker.rest()
                 yield event
-            if (last := _farewell(scope)) is not None:
+            if (last := breaker.last_word() or _farewell(scope)) is not None:
                 yield last
         finally:
             with entered(scope):

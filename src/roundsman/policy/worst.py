@@ -56,7 +56,9 @@ def _notes(
         )
     if clock is not None:
         end = f"its round's timeout ({format_duration(timeout)})" if timeout else "it returns"
-        notes.append(f"minutes: a call in flight at the limit may go on until {end}")
+        asks = run.on_limit == "ask"
+        kept = f"may go on until {end}" if asks else "is broken off, but a thread cannot be"
+        notes.append(f"minutes: a call in flight at the limit {kept}")
     bounded = most["steps"] is not None or most["minutes"] is not None
     if bounded and (_held(policy, "steps", run.steps) is None or clock is None):
         notes.append("rounds: limits of rounds hold only inside loop_until_done")

@@ -1,0 +1,86 @@
+"""Ends what hangs: at the end of the wall clock the call in flight is broken off.
+
+The rule looks before each call, and a call that hangs has no next. So the outermost runner's call has
+a timer beside it; what it breaks off is told of by no hook, and closed as any cancelled run is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from google.adk.events.event import Event
+
+from roundsman.adk.reports import STOP_CODE
+from roundsman.errors import RoundsmanError
+from roundsman.guard.rules.budgets import WallClock
+from roundsman.ledger import LiveRun
+
+
+class Breaker:
+    """The timer of one call of a runner; it cancels the task that waits for the next event."""
+
+    def __init__(self) -> None:
+        self.fired = ""
+        self._run: LiveRun | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, run: LiveRun) -> None:
+        """From now on the runner works for this run."""
+        self._run = run
+        self.arm()
+
+    def arm(self) -> None:
+        """The caller's task waits for the next event."""
+        self.rest()
+        self._task = asyncio.current_task() if self._task is None else self._task
+        left = None if self._run is None else _left(self._run)
+        if left is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, left), self._ring)
+
+    def rest(self) -> None:
+        """Nobody waits for an event."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def start(self) -> None:
+        """A step begins in this task."""
+        self._task = asyncio.current_task()
+        self.arm()
+
+    def _ring(self) -> None:
+        run, task = self._run, self._task
+        if run is None or task is None or task.done():
+            return
+        if (_left(run) or 0.0) > 0:  # somebody was waited for, which is no work
+            self.arm()
+            return
+        self.fired = "the time is used; what was still running was broken off"
+        with suppress(RoundsmanError):  # a journal that cannot be used keeps nothing going
+            run.stop(WallClock.name, self.fired, WallClock.name, WallClock.layer)
+        task.cancel()
+
+    def last_word(self) -> Event | None:
+        """The last event of a run that was broken off; None when it was not."""
+        if not self.fired:
+            return None
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        return Event(author="roundsman", error_code=STOP_CODE, error_message=self.fired)
+
+
+def _left(run: LiveRun) -> float | None:
+    """Seconds of the wall clock that are left; None when nothing is to be broken off."""
+    clocks = [
+        placed.rule.most(run.account)
+        for placed in run.rules
+        if isinstance(placed.rule, WallClock) and placed.mode == "enforce" and not placed.asks
+    ]
+    if not clocks or run.cannot_wait:
+        return None
+    return min(clocks) - run.account.active_at(run.clock())

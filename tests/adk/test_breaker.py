@@ -1,0 +1,92 @@
+"""What hangs is broken off at the end of the wall clock, in an app without rounds too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from google.adk.agents import LlmAgent, ParallelAgent
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.tools import AgentTool
+
+from roundsman.policy import Policy, load_policy
+from roundsman.testing import FakeClock, ScriptedModel, call, run_guarded
+
+
+def policy(seconds: float | None) -> Policy:
+    base = load_policy("default")
+    return base.model_copy(
+        update={"run": base.run.model_copy(update={"wall_clock": seconds}), "exceptions": []}
+    )
+
+
+class Hanging(ScriptedModel):
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self.calls += 1
+        await asyncio.Event().wait()
+        yield LlmResponse()
+
+
+async def wait() -> str:
+    """Wait for what never comes."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+def tool(name: str = "a") -> LlmAgent:
+    return LlmAgent(name=name, description="d", model=ScriptedModel([call("wait")]), tools=[wait])
+
+
+def nested() -> LlmAgent:
+    model = ScriptedModel([call("a", request="x")])
+    return LlmAgent(name="outer", model=model, tools=[AgentTool(tool())])
+
+
+APPS = {
+    "a tool": tool,
+    "a model": lambda: LlmAgent(name="a", model=Hanging(["x"])),
+    "a tool of an agent used as a tool": nested,
+    "two at once": lambda: ParallelAgent(name="p", sub_agents=[tool("a"), tool("b")]),
+}
+
+
+@pytest.mark.parametrize("what", APPS)
+async def test_what_hangs_is_broken_off(what: str) -> None:
+    result = await asyncio.wait_for(run_guarded(APPS[what](), "go", policy(0.3)), 60)
+    assert (result.status, result.stop) == ("stopped", "wall_clock")
+    assert result.events[-1].error_code == "ROUNDSMAN_STOP"
+    begun = [r.body["id"] for r in result.records if r.kind in ("action_begins", "step_begins")]
+    ended = [r.body["id"] for r in result.records if r.kind in ("action_ends", "step_ends")]
+    assert sorted(begun) == sorted(ended)
+    this = asyncio.current_task()
+    assert this is not None
+    assert this.cancelling() == 0
+
+
+async def test_a_caller_who_cancels_is_not_taken_for_the_clock() -> None:
+    running = asyncio.create_task(run_guarded(tool(), "go", policy(3600.0)))
+    await asyncio.sleep(0.2)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_run_within_its_time_is_left_alone() -> None:
+    agent = LlmAgent(name="a", model=ScriptedModel(["done"]))
+    result = await run_guarded(agent, "go", policy(3600.0))
+    assert (result.text, result.stop) == ("done", "done")
+
+
+async def test_it_is_the_clock_of_the_run_that_counts() -> None:
+    async def nap() -> str:
+        """Nap."""
+        await asyncio.sleep(0.5)
+        return "awake"
+
+    agent = LlmAgent(name="a", model=ScriptedModel([call("nap"), "done"]), tools=[nap])
+    result = await run_guarded(agent, "go", policy(0.2), clock=FakeClock())
+    assert (result.text, result.stop) == ("done", "done")
