@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent, ParallelAgent
@@ -73,6 +74,24 @@ async def test_a_caller_who_cancels_is_not_taken_for_the_clock() -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+async def test_a_caller_who_cancels_at_the_same_time_is_cancelled() -> None:
+    task: list[asyncio.Task[Any]] = []
+
+    async def late() -> str:
+        """Is cancelled once more while it is broken off."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            task[0].cancel()
+            raise
+        return "never"
+
+    agent = LlmAgent(name="a", model=ScriptedModel([call("late")]), tools=[late])
+    task.append(asyncio.create_task(run_guarded(agent, "go", policy(0.3))))
+    with pytest.raises(asyncio.CancelledError):
+        await task[0]
 
 
 async def test_a_run_within_its_time_is_left_alone() -> None:

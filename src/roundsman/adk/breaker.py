@@ -26,6 +26,7 @@ class Breaker:
         self._run: LiveRun | None = None
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._cancelling = 0
 
     def watch(self, run: LiveRun) -> None:
         """From now on the runner works for this run."""
@@ -33,9 +34,8 @@ class Breaker:
         self.arm()
 
     def arm(self) -> None:
-        """The caller's task waits for the next event."""
+        """Set the timer to what is left."""
         self.rest()
-        self._task = asyncio.current_task() if self._task is None else self._task
         left = None if self._run is None else _left(self._run)
         if left is not None:
             loop = asyncio.get_running_loop()
@@ -49,7 +49,8 @@ class Breaker:
 
     def start(self) -> None:
         """A step begins in this task."""
-        self._task = asyncio.current_task()
+        self._task = task = asyncio.current_task()
+        self._cancelling = 0 if task is None else task.cancelling()
         self.arm()
 
     def _ring(self) -> None:
@@ -65,12 +66,16 @@ class Breaker:
         task.cancel()
 
     def last_word(self) -> Event | None:
-        """The last event of a run that was broken off; None when it was not."""
+        """The last event of a run that was broken off; None when it was not.
+
+        Raises:
+            CancelledError: the caller was cancelled at the same time.
+        """
         if not self.fired:
             return None
         task = asyncio.current_task()
-        if task is not None:
-            task.uncancel()
+        if task is not None and task.uncancel() > self._cancelling:
+            raise asyncio.CancelledError  # the caller wants it to end as well
         return Event(author="roundsman", error_code=STOP_CODE, error_message=self.fired)
 
 
