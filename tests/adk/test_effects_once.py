@@ -20,6 +20,7 @@ from roundsman import guarded, load_policy
 from roundsman.adk import ScriptedModel, call, resume, verified_by
 from roundsman.errors import WaitsForPerson
 from roundsman.ledger import Store, settle_unknown
+from roundsman.testing import run_guarded
 
 
 def script(request: Any, number: int) -> Any:
@@ -131,3 +132,32 @@ def test_a_check_that_cannot_say_leaves_it_to_a_person(tmp_path: Path, answer: A
         asyncio.run(shop.work(run_id))
     assert json.dumps(shop.paid)
     assert len(shop.paid) == 1
+
+
+@pytest.mark.parametrize("effect", ["write", "read"])
+async def test_a_policy_may_name_the_parameter_and_a_read_gets_no_key(
+    tmp_path: Path, effect: str
+) -> None:
+    seen: list[Any] = []
+
+    def move(to: str, token: str = "none") -> dict[str, Any]:
+        """Move."""
+        seen.append((to, token))
+        return {"status": "ok"}
+
+    def twice(request: Any, number: int) -> Any:
+        asked = [call("move", to="a"), call("move", to="b", token="made up")]
+        return "moved" if any(c.role == "model" for c in request.contents) else asked
+
+    policy = load_policy("default").with_tools({"move": {"effect": effect, "idempotency": "token"}})
+    agent = LlmAgent(name="mover", model=ScriptedModel(twice), tools=[move])
+    result = await run_guarded(agent, "go", policy)
+    keys = [token for _, token in sorted(seen)]
+    if effect == "read":
+        assert keys == ["none", "made up"]
+        return
+    assert len(set(keys)) == 2  # two calls, two keys, neither the model's
+    assert all(key.startswith("roundsman-") for key in keys)
+    begun = [r.body for r in result.records if r.kind == "action_begins"]
+    assert [b["idempotency"]["token"] for b in begun] == [key for _, key in sorted(seen)]
+    assert all("token" not in b["args"] for b in begun)
