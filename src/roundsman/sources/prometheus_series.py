@@ -68,13 +68,16 @@ def _labels(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _samples(row: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    pairs = row.get("values")
+    listed = row.get("values")
+    pairs = [p for p in listed if isinstance(p, list)] if isinstance(listed, list) else []
     try:
-        both = np.array(pairs if isinstance(pairs, list) else [], dtype=np.float64).reshape(-1, 2)
+        both = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     except (ValueError, TypeError):
         return np.empty(0), np.empty(0)
-    good = np.isfinite(both).all(axis=1)
-    return both[good, 0], both[good, 1]
+    both = both[np.isfinite(both).all(axis=1)]
+    if np.any(np.diff(both[:, 0]) < 0):
+        both = both[np.argsort(both[:, 0], kind="stable")]
+    return both[:, 0], both[:, 1]
 
 
 def _joined(pieces: Sequence[tuple[Floats, Floats]], merge: str) -> tuple[Floats, Floats]:
