@@ -23,11 +23,12 @@ from roundsman.sources.trace_records import flat_span, records_of
 
 few = settings(max_examples=60, deadline=None)
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12)
-keys = st.sampled_from(["metadata", "name", "items", "spec", "status", "history", "env", "containers",
-                        "image", "template", "metric", "values", "stream", "data", "traces", "spans",
-                        "batches", "@timestamp", "message", "level", "service", "ownerReferences", "kind", "value",
-                        "annotations", "sources", "revisions", "deployedAt", "creationTimestamp"]) \
-    | st.text(max_size=6)  # fmt: skip
+_NAMES = """
+metadata name items spec status history env containers image template metric values stream data traces
+spans batches @timestamp message level service ownerReferences kind value annotations sources revisions
+deployedAt creationTimestamp
+"""
+keys = st.sampled_from(_NAMES.split()) | st.text(max_size=6)
 anything = st.recursive(
     leaves,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5),
