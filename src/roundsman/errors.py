@@ -5,6 +5,7 @@ RoundsmanError                  exit_code
 │   ├── PolicyError             2   the policy file: file and line
 │   ├── SourceError             2   telemetry that is missing or cannot be read
 │   ├── MissingDependency       2   an optional package or a key that is not there
+│   ├── ModelServerError        2   a model's own server that cannot be used
 │   └── RunNotFound             2   no such run in the journal
 ├── DrillFailed                 3   a drill's own system did not come up or broke down
 ├── RefusedToStart              4   a guard that cannot see a path does not start
@@ -48,6 +49,14 @@ class SourceError(UsageError):
 
 class MissingDependency(UsageError):
     """An optional package, program or key that is needed and absent."""
+
+
+class ModelServerError(UsageError):
+    """A model's own server that does not answer, or not as one; `status` is HTTP's, 0 without one."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class RunNotFound(UsageError):

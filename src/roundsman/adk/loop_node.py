@@ -132,7 +132,14 @@ async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, 
         if isinstance(failure.error, NodeTimeoutError):
             return UNREADABLE, True
         raise
-    return (UNREADABLE if output is None else read_answer(output)), False
+    return (UNREADABLE if output is None else read_answer(output, _tools_of(agent))), False
+
+
+def _tools_of(agent: Any) -> list[str]:
+    """Names of the agent's tools: a call of one that was printed as text is no finding."""
+    tools = getattr(agent, "tools", None) or ()
+    names = (getattr(tool, "name", None) or getattr(tool, "__name__", "") for tool in tools)
+    return [name for name in names if isinstance(name, str) and name]
 
 
 def _ended(

@@ -237,6 +237,8 @@ def _proposal(
     history = "\x00".join((agent, within, ticket.place, current_loop())) if ticket else ""
     estimate, request_print = measure_prompt(request, run.counted, history)
     prompt = ceil(estimate * run.ratios.get(agent, 1.0))  # as it was with the agent's last call
+    if ceiling := getattr(model, "most_prompt_tokens", 0):  # it fits its prompts to a context
+        prompt = min(prompt, ceiling)
     if getattr(model, "spends_no_tokens", False):  # a planner without a provider, as the analyst
         prompt = 0
     lookup = PRICES.get(run.account.policy)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from roundsman.cli.model_options import endpoint_of, model_options
 from roundsman.cli.params import Folder
 from roundsman.cli.source_options import source_options
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="analyst (built in, no key), or any name ADK takes: gemini-..., openai/... and others.",
 )
+@model_options
 @click.option(
     "--policy",
     "policy_name",
@@ -63,6 +65,9 @@ def investigate(
     between: str | None,
     question: str | None,
     model: str,
+    base_url: str | None,
+    tools: str | None,
+    context: int | None,
     policy_name: str,
     out: Path | None,
     as_json: bool,
@@ -83,6 +88,7 @@ def investigate(
     from roundsman.policy import load_policy
 
     request = _request(path, sources, alert, since, between, question)
+    endpoint = endpoint_of(model, base_url, tools, context, sources.headers)
     policy = load_policy(policy_name)
     if dry_run:
         return _show_what_would_be_sent(request, policy, model, as_json)
@@ -92,7 +98,7 @@ def investigate(
         out,
         as_json,
         lambda watch: run_investigation(
-            request, policy, model=model, watch=watch, policy_source=source
+            request, policy, model=model, watch=watch, policy_source=source, endpoint=endpoint
         ),
     )
 

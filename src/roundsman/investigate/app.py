@@ -1,7 +1,8 @@
 """The investigator as an ADK app, for `adk run` and `adk web`.
 
 The incident is the folder in `$ROUNDSMAN_INCIDENT`, the policy that in `$ROUNDSMAN_POLICY`
-(default: `default`), the model that in `$ROUNDSMAN_MODEL` (default: `analyst`).
+(default: `default`), the model that in `$ROUNDSMAN_MODEL` (default: `analyst`), its own server, for
+`openai/...`, that in `$ROUNDSMAN_BASE_URL`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from google.adk.apps import App
 
 from roundsman.errors import UsageError
 from roundsman.investigate.agent import build_app, declared
+from roundsman.investigate.endpoint import PREFIX, Endpoint
 from roundsman.investigate.incident import load_incident
 from roundsman.investigate.models import model_named
 from roundsman.investigate.threads import threaded
@@ -31,7 +33,9 @@ def app_from_environment(name: str = "investigator") -> App:
         raise UsageError("set ROUNDSMAN_INCIDENT to the incident folder to investigate")
     incident = load_incident(Path(folder))
     policy = declared(load_policy(os.environ.get("ROUNDSMAN_POLICY", "default")))
-    model = model_named(os.environ.get("ROUNDSMAN_MODEL", "analyst"))
+    name = os.environ.get("ROUNDSMAN_MODEL", "analyst")
+    endpoint = Endpoint.from_environment() if name.startswith(PREFIX) else None
+    model = model_named(name, endpoint)
     return build_app(threaded(make_tools(incident)), model, policy, name=name)
 
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from roundsman.errors import MissingDependency, UsageError
+from roundsman.investigate.endpoint import PREFIX, Endpoint, look
 
 _KEYS = (
     (("gemini",), ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")),
@@ -19,10 +20,11 @@ _KEYS = (
 _PACKAGES = ((r"claude-", "anthropic"), (r"gpt-|o\d+-", "openai"), (r"[^/]+/", "litellm"))
 
 
-def model_named(name: str) -> Any:
-    """The model object of a name.
+def model_named(name: str, endpoint: Endpoint | None = None) -> Any:
+    """The model object of a name; with an endpoint, the one that server has.
 
     Raises:
+        ModelServerError: the server cannot be used, or does not have the model.
         MissingDependency: its key or package is not there; the message says what to set or install.
         UsageError: no provider takes the name.
     """
@@ -30,6 +32,8 @@ def model_named(name: str) -> Any:
         from roundsman.investigate.analyst_model import AnalystModel
 
         return AnalystModel()
+    if endpoint is not None:
+        return _at(name, endpoint)
     for prefixes, keys in _KEYS:
         if name.startswith(prefixes) and not any(os.environ.get(k) for k in keys):
             raise MissingDependency(
@@ -50,6 +54,23 @@ def model_named(name: str) -> Any:
         raise UsageError(
             f"model {name!r} is not known ({first}); try analyst, gemini-2.5-flash or openai/NAME"
         ) from error
+
+
+def _at(name: str, endpoint: Endpoint) -> Any:
+    if not name.startswith(PREFIX) or not name.removeprefix(PREFIX).strip():
+        raise UsageError(
+            f"model {name!r}: a server of your own (--base-url) takes --model openai/NAME, with the "
+            "name the server has for it"
+        )
+    try:
+        from roundsman.investigate.local_model import LocalModel
+    except ImportError as error:
+        raise MissingDependency(
+            f"model {name!r} needs the package openai, which is not installed: "
+            "pip install 'roundsman[local]'"
+        ) from error
+    model = name.removeprefix(PREFIX)
+    return LocalModel.at(endpoint, model, look(endpoint, model))
 
 
 def _missing(name: str, package: str) -> MissingDependency:

@@ -10,6 +10,7 @@ from roundsman.adk.effects_once import ask_the_tools
 from roundsman.errors import LedgerError, SetupChanged, SourceError
 from roundsman.guard import rules_for
 from roundsman.guard.events import RunBegins, RunResumes
+from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.request import Request
 from roundsman.investigate.run import Case, Watcher, carry_out, finish_report, prepare
 from roundsman.ledger import LiveRun, Record, Store
@@ -92,7 +93,9 @@ def _case(run_id: str, begun: RunBegins, store: Store, policy_source: str | None
     if path is not None and not path.exists():
         raise SourceError(f"the telemetry of run {run_id} is gone: {path}; put it back to go on")
     model = str(setup.get("model"))
-    return prepare(request, load_policy(source), model, store, policy_source=source)
+    endpoint = Endpoint.from_setup(setup.get("endpoint"), request.sources.headers)
+    policy = load_policy(source)
+    return prepare(request, policy, model, store, policy_source=source, endpoint=endpoint)
 
 
 def _policy_now(begun: RunBegins, records: Sequence[Record]) -> str:

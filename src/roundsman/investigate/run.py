@@ -17,6 +17,7 @@ from roundsman.guard.events import Event
 from roundsman.guard.prints import canonical, digest
 from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declared
 from roundsman.investigate.assemble import base_report
+from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.execute import execute
 from roundsman.investigate.facts import collect
 from roundsman.investigate.incident import Incident, open_incident
@@ -68,6 +69,7 @@ def prepare(
     store: Store,
     policy_source: str = "",
     chosen: BaseLlm | None = None,
+    endpoint: Endpoint | None = None,
 ) -> Case:
     """Open the telemetry and build the guarded investigator over it; `chosen` stands in for the model.
 
@@ -76,7 +78,7 @@ def prepare(
         UsageError: an event loop is running in this thread.
     """
     refuse_inside_a_loop()
-    chosen = chosen or model_named(model)
+    chosen = chosen or model_named(model, endpoint)
     incident = open_incident(request)
     policy = declared(policy)
     app = build_app(threaded(make_tools(incident)), chosen, policy, store=store)
@@ -87,6 +89,7 @@ def prepare(
         "what": "investigate",
         **asked.to_setup(),
         "model": model,
+        **({"endpoint": endpoint.to_setup()} if endpoint else {}),
         "policy": policy_source,
         "telemetry": _folder_print(request.folder) if request.folder else "",
         "agent": digest(f"{INSTRUCTION}\n{canonical(DECLARED)}\n{incident.describe()}"),
@@ -119,6 +122,7 @@ def investigate(
     watch: Watcher | None = None,
     policy_source: str = "default",
     run_id: str | None = None,
+    endpoint: Endpoint | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """Investigate an incident.
 
@@ -130,18 +134,20 @@ def investigate(
         watch: called with every record of the run, for progress.
         policy_source: preset or file the policy came from, for a later `resume`.
         run_id: an id nobody has used, from `ledger.new_run_id`; by default a new one.
+        endpoint: the server of one's own that has the model `openai/NAME`.
 
     Returns:
         The report, and whether it was broken off by Ctrl-C.
 
     Raises:
-        SourceError, MissingDependency, PolicyError, LedgerError: before a run begins.
+        SourceError, MissingDependency, ModelServerError, PolicyError, LedgerError: before a run
+            begins.
         UsageError: called inside a running event loop.
     """
     store = store or open_store()
     request = what if isinstance(what, Request) else Request.of_folder(what)
     request = replace(request, question=question or request.question)
-    case = prepare(request, policy, model, store, policy_source)
+    case = prepare(request, policy, model, store, policy_source, endpoint=endpoint)
     run = LiveRun.start(
         store,
         rules_for(case.policy),

@@ -1,0 +1,94 @@
+"""Tool answers in a model's view made to fit what is left of its context. The journal keeps the whole."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any
+
+#: characters below which an answer says nothing any more
+LEAST = 240
+_KEPT = ("status", "evidence_id", "error", "reason", "tool", "rule")
+
+
+def size(value: Any) -> int:
+    """Characters of a value as JSON."""
+    return len(json.dumps(value, default=str))
+
+
+def shares(sizes: Sequence[int], room: int) -> list[int]:
+    """How many characters each answer may have so that all fit into `room`.
+
+    Short ones keep all of theirs; the rest share what is left equally, and the newest (the last) gets
+    a double share, as it is the one the model has not read yet. None gets less than `LEAST`.
+    """
+    given, left, open_at = list(sizes), room, set(range(len(sizes)))
+    last = len(sizes) - 1
+    while open_at:
+        parts = len(open_at) + (last in open_at)
+        share = max(0, left) // parts
+        small = {i for i in open_at if sizes[i] <= share * (2 if i == last else 1)}
+        if not small:
+            for i in open_at:
+                given[i] = max(LEAST, share * (2 if i == last else 1))
+            break
+        left -= sum(sizes[i] for i in small)
+        open_at -= small
+    return given
+
+
+def shrink(result: Any, most: int) -> Any:
+    """The result in at most about `most` characters: list entries go from the end (tools put the
+    most telling first), then texts are cut. `left_out` says how many entries went."""
+    if not isinstance(result, dict) or size(result) <= most:
+        return result
+    result = copy.deepcopy(result)
+    gone: dict[str, int] = {}
+    while size(result) > most:
+        found = _longest_list(result)
+        if found is None:
+            break
+        name, rows = found
+        cut = max(1, len(rows) // 4)
+        del rows[-cut:]
+        gone[name] = gone.get(name, 0) + cut
+    if gone:
+        before = result.get("left_out")
+        told = dict(before) if isinstance(before, dict) else {}
+        for name, count in gone.items():
+            now = told.get(name, 0)
+            told[name] = (now if isinstance(now, int) else 0) + count
+        result["left_out"] = told
+    for limit in (400, 200, 100, 50):
+        if size(result) <= most:
+            return result
+        result = _cut(result, limit)
+    if size(result) <= most:
+        return result
+    kept = {name: result[name] for name in _KEPT if name in result}
+    return kept | {"note": "left out: no room in the model's context; ask a narrower question"}
+
+
+def _longest_list(value: Any, name: str = "rows") -> tuple[str, list[Any]] | None:
+    best: tuple[str, list[Any]] | None = None
+    todo = [(name, value)]
+    while todo:
+        at, one = todo.pop()
+        if isinstance(one, dict):
+            todo += [(str(key), inner) for key, inner in one.items()]
+        elif isinstance(one, list):
+            todo += [(at, inner) for inner in one]
+            if len(one) > 1 and (best is None or size(one) > size(best[1])):
+                best = (at, one)
+    return best
+
+
+def _cut(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= limit else value[: limit - 1] + "…"
+    if isinstance(value, dict):
+        return {key: _cut(inner, limit) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_cut(inner, limit) for inner in value]
+    return value

@@ -1,0 +1,285 @@
+"""A model behind an OpenAI-compatible server of one's own, on the engine's own class for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+import httpx
+import openai
+from google.adk.integrations.openai import OpenAILlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+from pydantic import PrivateAttr
+
+from roundsman.errors import ModelServerError
+from roundsman.investigate import model_traffic, prompted
+from roundsman.investigate.endpoint import Endpoint
+from roundsman.investigate.fitting import shares, shrink, size
+from roundsman.investigate.model_traffic import Road
+
+ANSWER_TOKENS = 1024
+"""Most tokens of one reply, as far as the policy asks for no fewer."""
+_CHARS_PER_TOKEN = 2.4
+"""Characters a token until a reply has told: telemetry is full of numbers, which take more tokens
+than words do."""
+_PER_MESSAGE = 12  # tokens of a chat template around one message
+_TOO_LONG = ("context", "too long", "n_ctx", "maximum")
+_PROBE = "note"
+
+
+class LocalModel(OpenAILlm):
+    """Calls tools natively or prompted, and keeps every prompt within the model's context.
+
+    A call that fails raises ModelServerError and is not asked again: each request is a step of the
+    account.
+    """
+
+    context: int = 0
+    endpoint_url: str = ""
+    tools: str = "auto"
+    _road: Any = PrivateAttr(default=None)
+    _prompted: bool | None = PrivateAttr(default=None)
+    _ratio: float = PrivateAttr(default=_CHARS_PER_TOKEN)
+
+    @classmethod
+    def at(cls, endpoint: Endpoint, model: str, context: int) -> LocalModel:
+        """The model of that name at the endpoint; `context` in tokens, 0 when it is not known."""
+        road = Road(endpoint)
+        client = openai.AsyncOpenAI(
+            base_url=endpoint.url,
+            api_key="none",  # the road sends the endpoint's own headers, or none
+            organization="",
+            project="",
+            max_retries=0,
+            timeout=httpx.Timeout(model_traffic.WHOLE, connect=model_traffic.CONNECT),
+            http_client=httpx.AsyncClient(transport=road, trust_env=False),
+        )
+        made = cls(
+            model=model,
+            client=client,
+            context=context,
+            endpoint_url=endpoint.url,
+            tools=endpoint.tools,
+            max_tokens=_reply_tokens(context),
+        )
+        made._road = road
+        made._prompted = True if endpoint.tools == "prompted" else None
+        return made
+
+    @property
+    def most_prompt_tokens(self) -> int:
+        """What a prompt can come to at most, 0 when the context is not known."""
+        return self.context
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """One reply, never streamed: its calls are ordinary ones, however the model made them."""
+        declared = prompted.declared_in(llm_request.config.tools if llm_request.config else None)
+        spent: types.GenerateContentResponseUsageMetadata | None = None
+        if declared and self._prompted is None:
+            spent = await self._probe()
+        by_prompt = bool(declared) and bool(self._prompted)
+        request = self._constrained(llm_request, declared) if by_prompt else llm_request
+        request = self._fitted(request, by_prompt)
+        replies = await self._asked(request)
+        self._learn(request, replies)
+        for reply in replies:
+            if by_prompt:
+                _as_calls(reply, declared)
+            if spent is not None:
+                reply.usage_metadata, spent = _sum(reply.usage_metadata, spent), None
+            yield reply
+
+    async def _probe(self) -> types.GenerateContentResponseUsageMetadata | None:
+        """Whether native calls come: a short call that must name a tool. Its tokens count with the
+        step that asked."""
+        number = types.Schema(type=types.Type.INTEGER)
+        schema = types.Schema(type=types.Type.OBJECT, properties={"number": number})
+        about = types.FunctionDeclaration(name=_PROBE, description="Note it.", parameters=schema)
+        must = types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode.ANY)
+        ask = types.Part(text="Call the tool note with the number 7.")
+        config = types.GenerateContentConfig(
+            tools=[types.Tool(function_declarations=[about])],
+            tool_config=types.ToolConfig(function_calling_config=must),
+            max_output_tokens=48,
+        )
+        contents = [types.Content(role="user", parts=[ask])]
+        request = LlmRequest(model=self.model, contents=contents, config=config)
+        try:
+            replies = await self._asked(request)
+        except ModelServerError as error:
+            if error.status not in (400, 422, 500, 501):
+                raise
+            replies = []  # a server that takes no tools says so
+        calls = [
+            part.function_call
+            for reply in replies
+            for part in (reply.content.parts if reply.content else None) or []
+            if part.function_call is not None and part.function_call.name == _PROBE
+        ]
+        if not calls and self.tools == "native":
+            raise ModelServerError(
+                f"{self.endpoint_url}: the server ignores tool_choice, or {self.model} makes no "
+                "tool calls; use --tools prompted"
+            )
+        self._prompted = not calls
+        return next((reply.usage_metadata for reply in replies), None)
+
+    async def _asked(self, request: LlmRequest) -> list[LlmResponse]:
+        """Every reply of one request. Raises ModelServerError, in one line."""
+        try:
+            async with asyncio.timeout(model_traffic.WHOLE):
+                return [one async for one in OpenAILlm.generate_content_async(self, request)]
+        except TimeoutError:
+            why = f"still answering after {model_traffic.WHOLE:g} s"
+            raise ModelServerError(f"{self.endpoint_url}: {why}") from None
+        except openai.APIStatusError as error:
+            raise self._refused(error) from None
+        except openai.APIConnectionError as error:
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, ModelServerError):
+                cause = cause.__cause__
+            if cause is not None:
+                raise cause from None
+            text = " ".join(str(error.__cause__ or error).split())[:160]
+            said = "no connection" if isinstance(error.__cause__, httpx.ConnectError) else text
+            raise ModelServerError(f"{self.endpoint_url}: the call broke off: {said}") from None
+        except openai.OpenAIError as error:
+            text = " ".join(str(error).split())[:200]
+            raise ModelServerError(f"{self.endpoint_url}: {text}") from None
+
+    def _refused(self, error: openai.APIStatusError) -> ModelServerError:
+        said, status = self._road.words(error.body), error.status_code
+        told = f" ({said})" if said else ""
+        if status in (401, 403):
+            host = httpx.URL(self.endpoint_url).netloc.decode("ascii", "replace")
+            why = f"a login is needed; give --header '{host}=Authorization: Bearer ${{VARIABLE}}'"
+        elif status in (400, 413) and any(word in said.casefold() for word in _TOO_LONG):
+            why = "the prompt does not fit the model's context; say its size with --context TOKENS"
+        elif status == 404:
+            why = f"no model {self.model!r} there, or the wrong path"
+        elif status >= 500:
+            why = "the server failed"
+        else:
+            why = "the request was refused"
+        where = f"{self.endpoint_url}: HTTP {status}: {why}{told}"
+        return ModelServerError(where, status=status)
+
+    def _constrained(
+        self, request: LlmRequest, declared: Sequence[types.FunctionDeclaration]
+    ) -> LlmRequest:
+        system = request.config.system_instruction or ""
+        text = f"{system}\n\n{prompted.told(declared)}".strip()
+        config = request.config.model_copy(
+            update={
+                "tools": None,
+                "tool_config": None,
+                "system_instruction": text,
+                "response_schema": prompted.step_schema(declared),
+                "temperature": request.config.temperature,
+            }
+        )
+        return request.model_copy(update={"config": config})
+
+    def _fitted(self, request: LlmRequest, by_prompt: bool) -> LlmRequest:
+        """The request with tool answers cut to what the context leaves for them."""
+        contents = list(request.contents or [])
+        if self.context:
+            asked = request.config.max_output_tokens if request.config else None
+            reply = min(asked or self.max_tokens, self.max_tokens)
+            if request.config is not None:
+                limits = {"max_output_tokens": reply}
+                request = request.model_copy(
+                    update={"config": request.config.model_copy(update=limits)}
+                )
+            overhead = _PER_MESSAGE * (len(contents) + 2)
+            room = int((self.context - reply - overhead) * self._ratio)
+            results = [
+                part.function_response
+                for content in contents
+                for part in content.parts or []
+                if part.function_response is not None
+            ]
+            sizes = [size(one.response) for one in results]
+            left = room - (_chars(request) - sum(sizes))
+            if left < 0:
+                raise ModelServerError(
+                    f"{self.endpoint_url}: a context of {self.context} tokens is too small: "
+                    f"instruction, tools and question alone take about "
+                    f"{int((_chars(request) - sum(sizes)) / self._ratio)} beside {reply} for a reply"
+                )
+            most = iter(shares(sizes, left))
+            contents = [_shrunk(content, most) for content in contents]
+        if by_prompt:
+            contents = prompted.as_talk(contents)
+        return request.model_copy(update={"contents": contents})
+
+    def _learn(self, request: LlmRequest, replies: Sequence[LlmResponse]) -> None:
+        """Characters a token of what was sent, a little to the cautious side."""
+        usage = replies[0].usage_metadata if replies else None
+        tokens = (usage.prompt_token_count if usage else None) or 0
+        if tokens > 200:
+            self._ratio = min(3.5, max(1.2, 0.93 * _chars(request) / tokens))
+
+
+def _reply_tokens(context: int) -> int:
+    return min(ANSWER_TOKENS, context // 4) if context else ANSWER_TOKENS
+
+
+def _chars(request: LlmRequest) -> int:
+    """Characters the server's template turns into a prompt, roughly."""
+    config, total = request.config, 0
+    if config is not None:
+        total += len(str(config.system_instruction or ""))
+        for one in prompted.declared_in(config.tools):
+            total += len(one.description or "") + len(json.dumps(prompted.arguments_of(one))) + 80
+    for content in request.contents or []:
+        for part in content.parts or []:
+            total += len(part.text or "")
+            if part.function_call is not None:
+                total += len(part.function_call.name or "") + size(part.function_call.args) + 20
+            if part.function_response is not None:
+                total += len(part.function_response.name or "") + 20
+                total += size(part.function_response.response)
+    return total
+
+
+def _shrunk(content: types.Content, most: Any) -> types.Content:
+    parts = []
+    for part in content.parts or []:
+        answer = part.function_response
+        if answer is not None:
+            less = shrink(answer.response, next(most))
+            part = part.model_copy(
+                update={"function_response": answer.model_copy(update={"response": less})}
+            )
+        parts.append(part)
+    return content.model_copy(update={"parts": parts})
+
+
+def _as_calls(reply: LlmResponse, declared: Sequence[types.FunctionDeclaration]) -> None:
+    """Put the call a reply stands for in place of its text."""
+    parts = (reply.content.parts if reply.content else None) or []
+    text = "".join(part.text for part in parts if part.text and not part.thought)
+    if not text or any(part.function_call is not None for part in parts):
+        return
+    step = prompted.read_step(text, declared)
+    part = types.Part(text=step) if isinstance(step, str) else types.Part(function_call=step)
+    reply.content = types.Content(role="model", parts=[part])
+
+
+def _sum(
+    mine: types.GenerateContentResponseUsageMetadata | None,
+    other: types.GenerateContentResponseUsageMetadata,
+) -> types.GenerateContentResponseUsageMetadata | None:
+    """The step's usage with the probe's; a step that reports none is estimated as ever."""
+    if mine is None:
+        return None
+    names = ("prompt_token_count", "candidates_token_count", "total_token_count")
+    sums = {n: (getattr(mine, n) or 0) + (getattr(other, n) or 0) for n in names}
+    return mine.model_copy(update=sums)

@@ -1,0 +1,164 @@
+"""The one road to a model's server: bytes and time bounded, secrets put in last, a body that is no
+answer told in one line."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from roundsman.errors import ModelServerError
+from roundsman.investigate.endpoint import Endpoint
+
+#: bytes of one reply, unpacked: a hundred times what a step may write
+MOST_BYTES = 2 * 1024 * 1024
+#: seconds until connected, and for one whole reply; a round's own timeout may end it before
+CONNECT, WHOLE = 5.0, 600.0
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+class Road(httpx.AsyncBaseTransport):
+    """Sends a request with the endpoint's headers and reads its whole reply within bounds.
+
+    Headers are put in here, below the client library, so that nothing which logs or shows a client
+    or a request's options holds them.
+    """
+
+    def __init__(self, endpoint: Endpoint, most_bytes: int = 0) -> None:
+        self.endpoint, self._most = endpoint, most_bytes or MOST_BYTES
+        self._secrets: tuple[str, ...] = ()
+        parts = urlsplit(endpoint.url)
+        self._inner = httpx.AsyncHTTPTransport(
+            verify=ssl.create_default_context() if parts.scheme == "https" else False,
+            # a round's calls may live in another event loop than the next round's
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The reply, read whole. Raises ModelServerError for what is no reply."""
+        headers = self.endpoint.header_values()
+        self._secrets = tuple(value for value in headers.values() if len(value) > 3)
+        request.headers.pop("authorization", None)
+        request.headers.update({"accept-encoding": "identity", **headers})
+        answer = await self._inner.handle_async_request(request)
+        try:
+            body = bytearray()
+            async for piece in answer.aiter_bytes(64 * 1024):
+                body += piece
+                if len(body) > self._most:
+                    raise ModelServerError(
+                        f"{self.endpoint.url}: the reply has over {self._most >> 20} MB and does "
+                        "not end; the server ignores max_tokens"
+                    )
+        finally:
+            await answer.aclose()
+        data = bytes(body)
+        if answer.status_code == 200:
+            data = self._checked(data)
+        kept = {"content-type": "application/json", "content-length": str(len(data))}
+        return httpx.Response(answer.status_code, headers=kept, content=data)
+
+    async def aclose(self) -> None:
+        """Give the connections back."""
+        await self._inner.aclose()
+
+    def _checked(self, data: bytes) -> bytes:
+        try:
+            reply = json.loads(data)
+        except (ValueError, RecursionError):
+            raise ModelServerError(f"{self.endpoint.url}: {_no_json(data)}") from None
+        if not isinstance(reply, dict):
+            raise ModelServerError(f"{self.endpoint.url}: the reply is no object: {_start(data)}")
+        if reply.get("error") and not reply.get("choices"):
+            raise ModelServerError(f"{self.endpoint.url}: {self.words(reply)}")
+        return json.dumps(_plain(reply)).encode()
+
+    def words(self, body: Any) -> str:
+        """What a server says went wrong, in one line without secrets."""
+        error = body.get("error", body) if isinstance(body, dict) else body
+        text = error.get("message") if isinstance(error, dict) else error
+        line = " ".join(str(text or "").split())[:300]
+        for secret in self._secrets:
+            line = line.replace(secret, "***")
+        return "" if line.startswith("<") else line
+
+
+def _plain(reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply with only what can be meant: choices that are objects, counts that are counts.
+
+    Reasoning tokens are taken out of the output's count, whose part they are, since an account adds
+    them.
+    """
+    choices = reply.get("choices")
+    rows = choices if isinstance(choices, list) else []
+    reply["choices"] = [
+        c for c in rows if isinstance(c, dict) and isinstance(c.get("message"), dict)
+    ]
+    for row in reply["choices"]:
+        message = row["message"]
+        if not isinstance(message.get("content"), str):
+            message["content"] = None
+        calls = message.get("tool_calls")
+        calls = calls if isinstance(calls, list) else []
+        message["tool_calls"] = [call for one in calls if (call := _called(one))] or None
+    usage = reply.get("usage")
+    if not isinstance(usage, dict) or not any(_counts(usage.get(key)) for key in _COUNTS):
+        reply.pop("usage", None)
+        return reply
+    told = {key: usage[key] for key in _COUNTS if _counts(usage.get(key))}
+    thoughts = _part(usage.get("completion_tokens_details"), "reasoning_tokens")
+    if thoughts and "completion_tokens" in told:
+        thoughts = min(thoughts, told["completion_tokens"])
+        told["completion_tokens"] -= thoughts
+        told["completion_tokens_details"] = {"reasoning_tokens": thoughts}
+    if cached := _part(usage.get("prompt_tokens_details"), "cached_tokens"):
+        told["prompt_tokens_details"] = {"cached_tokens": cached}
+    reply["usage"] = dict.fromkeys(_COUNTS) | told
+    return reply
+
+
+def _called(call: Any) -> dict[str, Any] | None:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        return None
+    args = function.get("arguments")
+    if not isinstance(args, str):
+        args = json.dumps(args if isinstance(args, dict) else {})
+    try:
+        if not isinstance(json.loads(args), dict):
+            args = "{}"
+    except (ValueError, RecursionError):
+        args = "{}"
+    ident = call.get("id")
+    return {
+        "id": ident if isinstance(ident, str) and ident else None,
+        "type": "function",
+        "function": {"name": function["name"], "arguments": args},
+    }
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 48
+
+
+def _part(details: Any, name: str) -> int:
+    value = details.get(name) if isinstance(details, dict) else None
+    return value if _counts(value) and isinstance(value, int) else 0
+
+
+def _no_json(data: bytes) -> str:
+    text = data.lstrip()
+    if not text:
+        return "an empty reply"
+    if text[:1] == b"<":
+        return "a web page came, not a reply; is this the address of the server itself, with /v1?"
+    if text[:1] in b"{[":
+        return "the reply breaks off or is no valid JSON"
+    return f"no JSON: {_start(data)}"
+
+
+def _start(data: bytes) -> str:
+    return repr(data[:60].decode("utf-8", "replace"))
