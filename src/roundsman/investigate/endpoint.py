@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from roundsman.errors import ModelServerError, SourceError, UsageError
-from roundsman.sources.http import Http, HttpFailed, parse_header, parse_url
+from roundsman.sources.headers import parse_header
+from roundsman.sources.http import Http, HttpFailed, parse_url
 
 Tools = Literal["auto", "native", "prompted"]
 TOOLS: tuple[Tools, ...] = ("auto", "native", "prompted")
