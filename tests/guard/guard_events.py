@@ -90,6 +90,9 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
         undone=TEXTS, ends_run=st.booleans(), forced=st.booleans(),
     ),
     "user_turn": _made(ev.UserTurn),
+    "chance": _made(
+        ev.Chance, what=st.sampled_from(["time", "random"]), name=TEXT, value=st.floats(0, 1),
+    ),
     "asked": _made(
         ev.Asked, id=IDS, about=st.sampled_from(["limit", "action", "engine"]), subject_id=IDS,
         agent=AGENTS, tool=TOOLS, args=ARGS, digest=st.sampled_from(["", "d1", "d2"]),

@@ -11,6 +11,7 @@ from typing import Any
 from google.adk.apps import App
 
 from roundsman.adk.audit import refuse_gaps
+from roundsman.adk.chance import refuse_chance
 from roundsman.adk.coverage import Coverage
 from roundsman.adk.effects_once import ask_the_tools, checks_of
 from roundsman.adk.engine import install
@@ -50,7 +51,8 @@ def guarded(
     An app that is guarded already gets the new policy in place of the old.
 
     Raises:
-        RefusedToStart: a path the guard cannot see and the policy does not name.
+        RefusedToStart: a path the guard cannot see, or a node that steers others by a clock or dice
+            of its own, and the policy does not name it.
         PolicyError: the policy cannot be accepted.
         UsageError: `app` is neither an app nor an agent.
     """
@@ -58,6 +60,7 @@ def guarded(
     coverage = coverage_of(policy)
     found = coverage.audit(app)
     refuse_gaps(found)
+    refuse_chance(found.nodes, coverage.excepted)
     if policy.conversation.safety_settings == "required":
         refuse_unsafe(found.nodes)
     quiet_call_limit()

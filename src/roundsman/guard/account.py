@@ -295,6 +295,7 @@ _FOLD: dict[str, Callable[[Account, Any], Account]] = {
     ev.UserTurn.kind: _user_turn,
     ev.Asked.kind: _asked,
     ev.Answered.kind: _answered,
+    ev.Chance.kind: _nothing,
     ev.Ruled.kind: _ruled,
 }
 

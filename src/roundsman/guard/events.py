@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from roundsman.guard.ask_events import Answered as Answered
 from roundsman.guard.ask_events import Asked as Asked
 from roundsman.guard.event import Event as Event
+from roundsman.guard.work_events import Chance as Chance
 from roundsman.guard.work_events import LineDrawn as LineDrawn
 from roundsman.guard.work_events import PlanMade as PlanMade
 from roundsman.guard.work_events import PlanMarked as PlanMarked
@@ -258,7 +259,7 @@ KINDS: dict[str, type[Event]] = {
     for c in (
         RunBegins, RunResumes, RunEnds, RoundBegins, RoundEnds, StepBegins, StepEnds,
         ActionBegins, ActionWaits, ActionEnds, ActionSettled, AgentEnters, LineDrawn, Reported,
-        PlanMade, PlanMarked, PlanRevised, UserTurn, Asked, Answered,
+        PlanMade, PlanMarked, PlanRevised, UserTurn, Asked, Answered, Chance,
         Ruled,
     )
 }  # fmt: skip

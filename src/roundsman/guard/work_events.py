@@ -70,3 +70,14 @@ class Reported(Event):
     undone: tuple[str, ...] = ()
     ends_run: bool = False
     forced: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chance(Event):
+    """Code that steers agents asked what a second asking would answer otherwise: `what` is `time`
+    (seconds since the epoch) or `random` (from 0 up to 1). `name` tells the askers apart."""
+
+    kind: ClassVar[str] = "chance"
+    what: str = ""
+    name: str = ""
+    value: float = 0.0

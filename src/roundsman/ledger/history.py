@@ -18,6 +18,7 @@ from roundsman.guard.events import (
     ActionBegins,
     ActionEnds,
     ActionSettled,
+    Chance,
     Event,
     RoundBegins,
     RoundEnds,
@@ -159,9 +160,12 @@ class History:
         self.open_rounds: dict[str, int] = {}
         pasts: dict[str, Past] = {}
         self.unknown: list[ActionBegins] = []
+        self.chance: dict[tuple[str, str], deque[float]] = {}
         for record in records:
             event = event_of(record)
-            if isinstance(event, RoundBegins):
+            if isinstance(event, Chance):
+                self.chance.setdefault((event.what, event.name), deque()).append(event.value)
+            elif isinstance(event, RoundBegins):
                 self.open_rounds[event.loop] = event.index
             elif isinstance(event, RoundEnds):
                 self.finished.setdefault(event.loop, []).append(event)
