@@ -60,7 +60,7 @@ def at_once(counts: tuple[int, ...], waiting: bool) -> dict[int, tuple[float, in
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "runs.sqlite"
         if waiting:
-            run.model_named = lambda _: _Slow(script * 2)
+            run.model_named = lambda *_: _Slow(script * 2)
 
         def work() -> None:
             store = Store(path)

@@ -159,7 +159,7 @@ def install(folder: Path, kill: str) -> Truth:
                 ),
             )
 
-    run.model_named = lambda name: Mind(model="mind")
+    run.model_named = lambda *_: Mind(model="mind")
     run.make_tools = lambda incident: [look, progress, set_valve, open_gate, restart_pod]
     run.threaded = lambda tools: tools
     agent.DECLARED.clear()

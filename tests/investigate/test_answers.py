@@ -90,7 +90,7 @@ def test_a_model_that_passes_nonsense_goes_on(
     ]
     monkeypatch.setattr(
         "roundsman.investigate.run.model_named",
-        lambda name: ScriptedModel(script) if name == "scripted" else model_named(name),
+        lambda name, *_: ScriptedModel(script) if name == "scripted" else model_named(name),
     )
     store = Store(tmp_path / "s.sqlite")
     report, _ = investigate(OUTAGE, load_policy("default"), model="scripted", store=store)

@@ -33,7 +33,7 @@ SCRIPT = [
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], Store]:
     """A run with a clamped and a refused call, and answers nobody can read."""
-    monkeypatch.setattr("roundsman.investigate.run.model_named", lambda _: ScriptedModel(SCRIPT))
+    monkeypatch.setattr("roundsman.investigate.run.model_named", lambda *_: ScriptedModel(SCRIPT))
     monkeypatch.setenv("ROUNDSMAN_HOME", str(tmp_path))
     store = Store(tmp_path / "runs.sqlite")
     return investigate(OUTAGE, load_policy("default"), model="scripted", store=store)[0], store

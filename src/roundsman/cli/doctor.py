@@ -31,7 +31,8 @@ _PACKAGES = {
     "litellm": "models named openai/... or anthropic/...; pip install 'roundsman[all]'",
     "anthropic": "models named claude-...; pip install 'roundsman[all]'",
     "openai": "models named gpt-...; pip install 'roundsman[all]'",
-    "psycopg": "a journal in PostgreSQL",
+    "psycopg": "a journal in PostgreSQL; pip install 'roundsman[postgres]'",
+    "dbos": "workers for many investigations; pip install 'roundsman[worker]'",
 }
 _PROGRAMS = ("git", "docker", "kubectl")
 
