@@ -28,12 +28,12 @@ def model_named(name: str, endpoint: Endpoint | None = None) -> Any:
         MissingDependency: its key or package is not there; the message says what to set or install.
         UsageError: no provider takes the name.
     """
+    if endpoint is not None:
+        return _at(name, endpoint)
     if name == "analyst":
         from roundsman.investigate.analyst_model import AnalystModel
 
         return AnalystModel()
-    if endpoint is not None:
-        return _at(name, endpoint)
     for prefixes, keys in _KEYS:
         if name.startswith(prefixes) and not any(os.environ.get(k) for k in keys):
             raise MissingDependency(

@@ -320,8 +320,9 @@ def test_what_was_given_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "geheim" not in str(caught.value)
     with pytest.raises(UsageError, match="--base-url"):
         chosen(None, "native", None)
-    with pytest.raises(UsageError, match="openai/NAME"):
-        model_named("gemini-2.5-flash", Endpoint.of("http://127.0.0.1:9"))
+    for other in ("gemini-2.5-flash", "analyst", "openai/"):
+        with pytest.raises(UsageError, match="openai/NAME"):
+            model_named(other, Endpoint.of("http://127.0.0.1:9"))
     monkeypatch.setenv("ROUNDSMAN_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("ROUNDSMAN_CONTEXT", "many")
     with pytest.raises(UsageError, match="ROUNDSMAN_CONTEXT"):
