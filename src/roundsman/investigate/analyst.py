@@ -151,10 +151,12 @@ def _cause(facts: Facts, judged: Judgement) -> dict[str, Any] | None:
 
 
 def _without_change(facts: Facts, judged: Judgement) -> dict[str, Any] | None:
-    """The first error of the service in which failures began, when something moved with it."""
-    own = [one for one in facts.bad_logs if one.service.lower() in judged.place.began]
-    lines = own or facts.bad_logs
-    if not lines:
+    """The first error of the one service in which requests began to fail, when something moved with it.
+
+    Failed requests must show that: the first error in the logs alone is no cause.
+    """
+    lines = [one for one in facts.bad_logs if one.service.lower() in judged.place.apart]
+    if not lines or len(judged.place.apart) != 1:
         return None
     first = min(lines, key=lambda moved: moved.at)
     after = next((m for m in facts.symptoms() if not m.log and m.at >= first.at - 60), None)

@@ -108,7 +108,9 @@ def _by_logs(facts: Facts) -> list[Ranked]:
 
 def _by_metrics(facts: Facts) -> list[Ranked]:
     """How far, less for callers of what moved too, and for what moved at another time or out of reach."""
-    standing = {one.service.lower(): one for one in facts.furthest.values()}
+    # of two that differ in case only, as some systems name them, the one that moved further counts
+    ordered = sorted(facts.furthest.values(), key=lambda one: one.far)
+    standing = {one.service.lower(): one for one in ordered}
     calls = calls_of(facts)
     below: dict[str, set[str]] = {}
     for caller, callee in calls:
@@ -131,9 +133,9 @@ def _by_metrics(facts: Facts) -> list[Ranked]:
         if name not in reach:
             score *= _UNREACHED
         scores[name] = score
-    ordered = sorted(standing, key=lambda name: (-scores[name], standing[name].at))
+    names = sorted(standing, key=lambda name: (-scores[name], standing[name].at))
     return [
-        _said(standing[name], f"moved {standing[name].far:g} times its noise") for name in ordered
+        _said(standing[name], f"moved {standing[name].far:g} times its noise") for name in names
     ]
 
 
