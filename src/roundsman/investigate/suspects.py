@@ -1,7 +1,7 @@
 """Which changes could have caused the harm: what speaks for each, what against, the likeliest first.
 
 The verdict accepts no change that is not in this list, whoever proposes it: a model is measured by it
-as the analyst is. Weights are plain and few; they were set on the drills and on RootCauseBench, and
+as the analyst is. Weights are plain and few (docs/rca.md says what they were set on), and
 the order of importance is: can it produce what was seen, does a message name what it touched, is it
 where failures began, and only then time.
 """
