@@ -51,7 +51,9 @@ def main(folder: str, *args: str) -> None:
 
     def line(truth: Any, **what: Any) -> None:
         inner(truth, run=current_run().run_id, **what)
-        print("did", *what.values(), flush=True)
+        # one write: a line of two threads at once would be two halves and an empty one
+        sys.stdout.write(" ".join(["did", *map(str, what.values())]) + "\n")
+        sys.stdout.flush()
 
     here.Truth.line = line
     here.install(Path(folder), "")
@@ -85,7 +87,7 @@ class Crew:
 
     journal: Journal
     running: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
-    lines: queue.Queue[tuple[int, str]] = field(default_factory=queue.Queue)
+    lines: queue.Queue[tuple[int, str | None]] = field(default_factory=queue.Queue)
     killed: dict[int, float] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
 
@@ -112,7 +114,7 @@ class Crew:
         for line in process.stdout:
             self.lines.put((process.pid, line.rstrip()))
         process.wait()
-        self.lines.put((process.pid, ""))
+        self.lines.put((process.pid, None))
 
     def kill(self, pid: int) -> None:
         """As a machine that loses its power."""
@@ -149,7 +151,7 @@ class Crew:
             self.start(*args, "--until-empty")
         while self.running:
             pid, line = self.lines.get(timeout=300)
-            if not line:
+            if line is None:
                 code = self.running.pop(pid).returncode
                 assert code == (-9 if pid in self.killed else 0), (code, self.errors())
                 if pid in self.killed:

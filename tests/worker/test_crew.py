@@ -47,10 +47,10 @@ def test_a_worker_that_is_asked_to_end_leaves_what_waits_to_another(crew: Crew) 
     assert admit(store, "another", 20_000)
     (run_id,) = crew.submit(1)
     first = crew.start()
-    while not crew.lines.get(timeout=300)[1].startswith(f"waits {run_id}"):
+    while not (crew.lines.get(timeout=300)[1] or "").startswith(f"waits {run_id}"):
         pass
     crew.running[first].send_signal(signal.SIGTERM)
-    while crew.lines.get(timeout=300)[1]:
+    while crew.lines.get(timeout=300)[1] is not None:
         pass
     assert crew.running.pop(first).returncode == 0
     with Queue() as waiting:
