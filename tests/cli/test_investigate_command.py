@@ -150,3 +150,13 @@ def test_an_empty_folder_name_is_no_folder(run):
     done = run("investigate", OUTAGE, "--out", "")
     assert done.returncode == 2
     assert "is empty" in done.stderr
+
+
+def test_a_slip_in_incident_yaml_is_told_and_notes_of_ones_own_are_not(run, tmp_path):
+    shutil.copytree(OUTAGE, tmp_path / "copy")
+    (tmp_path / "copy" / "incident.yaml").write_text("windwo: {start: 2026-01-01}\n")
+    done = run("investigate", tmp_path / "copy")
+    assert done.returncode == 2
+    assert "did you mean 'window'?" in done.stderr
+    (tmp_path / "copy" / "incident.yaml").write_text("reported_by: eve\n")
+    assert run("investigate", tmp_path / "copy").returncode == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -129,6 +130,17 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
+_KEYS = ("question", "window", "services", "sources")
+
+
+def _refuse_slips(spec: dict[str, Any], name: str) -> None:
+    """A key that is nearly one of ours is a slip; others are somebody's own notes."""
+    for key in map(str, spec):
+        near = get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.75)
+        if key not in _KEYS and near:
+            raise SourceError(f"{name}: unknown key {key!r}; did you mean {near[0]!r}?")
+
+
 def _as_written(value: Any, at: float | None) -> str:
     if at is not None:
         return iso(at)
@@ -207,6 +219,7 @@ def open_incident(request: Request) -> Incident:
     if root is not None and root.is_dir():
         file = next((p for n in (name, "incident.yml") if (p := root / n).is_file()), None)
         spec = _read_yaml(file) if file else {}
+        _refuse_slips(spec, name)
         name = file.name if file else name
         sources = sources.with_more(read_sources(spec.get("sources"), name, root))
     folder = _open_folder(root, bool(sources.beside)) if root is not None else None
