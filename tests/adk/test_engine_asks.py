@@ -176,3 +176,21 @@ async def test_a_request_for_input_is_shown_and_answered_in_its_session(tmp_path
     _, answered = asked_in(store.records(run_id))["q1"]
     assert answered is not None
     assert store.info(run_id).status == "done"
+
+
+@pytest.mark.parametrize("yes", [True, False])
+async def test_an_answer_to_a_run_of_another_process_begins_no_new_one(
+    desk: Desk, yes: bool
+) -> None:
+    events = await desk.go()
+    service, session = desk.runner.session_service, desk.session
+    desk.start()
+    desk.runner.session_service, desk.session = service, session  # a database both processes see
+    last = (await desk.confirm(events, yes))[-1]
+    assert f"roundsman approve {desk.run_id} q1" in last.content.parts[0].text
+    assert desk.store.ids() == [desk.run_id]
+    assert (desk.status, desk.ran) == ("waiting", [])
+    answer(desk.store, desk.run_id, None, "approve" if yes else "deny", by="eve")
+    desk.session = ""
+    await desk.go(desk.run_id)
+    assert (desk.status, desk.ran) == ("done", ["b"] if yes else [])

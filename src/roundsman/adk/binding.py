@@ -15,8 +15,8 @@ from roundsman.adk.current import (
     current_run,
     current_scope,
 )
-from roundsman.adk.doors import OPEN
-from roundsman.adk.engine_asks import note_answers
+from roundsman.adk.doors import OPEN, not_run
+from roundsman.adk.engine_asks import asked_elsewhere, note_answers
 from roundsman.adk.live import is_live
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen, blocked
@@ -51,6 +51,7 @@ class RunBinding:
     _pending: dict[str, set[str]]
     _watches: dict[str, CancelWatch]
     _heard: dict[str, Judgement]
+    _elsewhere: dict[str, str]
     screen: Screen
     operator: Operator | None
 
@@ -69,10 +70,10 @@ class RunBinding:
 
     async def before_run_callback(self, *, invocation_context: Any) -> Any:
         """Bind the invocation to its run: the account in flight, one announced, one that waited
-        for a person, or a new one.
-
-        """
+        for a person, or a new one. An answer to a run of another process begins none."""
         invocation = invocation_context.invocation_id
+        if (elsewhere := self._elsewhere.pop(invocation, "")) and current_run() is None:
+            return not_run(elsewhere)
         invocation_context.run_config = self._scheduler.threads(invocation_context.run_config)
         run = self._bind(invocation_context, _text(invocation_context))
         if invocation in self._nested:
@@ -131,6 +132,11 @@ class RunBinding:
         if waiting is not None and answers:
             waiting.go_on()
             note_answers(waiting, answers)
+        session = invocation_context.session
+        new = bool(answers) and waiting is None and session.id not in self._expected
+        if new and (why := asked_elsewhere(self.opener.store, session, answers)):
+            self._elsewhere[invocation_context.invocation_id] = why
+            return None
         if current_run() is not None:
             return None
         screened = self.screen.message(user_message) if self.screen else None

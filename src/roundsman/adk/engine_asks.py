@@ -10,7 +10,8 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.asking import ENGINE, INPUT, Question, exact_digest
 from roundsman.guard.events import ActionBegins, Answered, Asked
-from roundsman.ledger import LiveRun
+from roundsman.ledger import LiveRun, Store
+from roundsman.ledger.asking import asked_in
 
 SESSION = "its session"
 """Who answered, where the answer came by the engine."""
@@ -97,3 +98,30 @@ def note_answers(run: LiveRun, calls: set[str]) -> None:
     ]
     for question in found:
         run.write(Answered(id=question.id, by=SESSION))
+
+
+def asked_elsewhere(store: Store, session: Any, answers: set[str]) -> str:
+    """Why an answer cannot be taken here: the run that asked waits in the journal, and its process is
+    gone. A run begun anew would have a new budget. Empty when no waiting run asked this.
+
+    Args:
+        session: where the answer came; it holds the engine's own call that asked.
+        answers: ids of the calls that are answered.
+    """
+    asked = set(answers)
+    for event in session.events:
+        for call in event.get_function_calls():
+            original = (call.args or {}).get("originalFunctionCall")
+            if call.id in answers and isinstance(original, dict):
+                asked.add(str(original.get("id")))
+    for info in store.runs():
+        if info.status != "waiting":
+            continue
+        for question, answer in asked_in(store.records(info.run_id)).values():
+            if question.call in asked and answer is None:
+                return (
+                    f"this answers {question.id} of run {info.run_id}, whose process is gone; answer it by "
+                    f"roundsman approve {info.run_id} {question.id} (or deny), then go on with "
+                    f"roundsman.adk.resume(app, {info.run_id!r}, session)"
+                )
+    return ""

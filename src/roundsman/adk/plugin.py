@@ -91,6 +91,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self._remote: dict[tuple[str, str], list[ActionBegins]] = {}
         self._pending: dict[str, set[str]] = {}
         self._heard: dict[str, Judgement] = {}
+        self._elsewhere: dict[str, str] = {}
 
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> Any:
         """Judge the agent's place in the chain, and see that its model judges."""
