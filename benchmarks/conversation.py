@@ -25,6 +25,7 @@ from roundsman.guard.checks.injection import Injection
 from roundsman.guard.checks.personal import Personal
 from roundsman.guard.checks.secrets import Secrets
 from roundsman.guard.checks.text import Text
+from roundsman.guard.rules.conversation import opened
 
 ROOT = Path(__file__).parents[1]
 _PLACES = [parent / "shared" / "data" / "corpora" for parent in Path(__file__).parents[1:]]
@@ -43,7 +44,10 @@ def injections(paths: list[Path]) -> dict[str, Any]:
     for path in paths:
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
-            points, hits = weighed(Injection().find(Text(str(row["text"]))))
+            seen = opened(
+                json.dumps({"result": str(row["text"])}, ensure_ascii=False)
+            )  # as a result is
+            points, hits = weighed(Injection().find(Text(seen)))
             bad = row["label"] != "clean"
             for kind in {h.kind for h in hits} if points >= ENOUGH and bad else ():
                 kinds[kind] += 1

@@ -308,6 +308,7 @@ def test_results_are_cleaned_before_the_model_hears_them(tmp_path: Path) -> None
     assert TOKEN not in str(held.log)
     assert TOKEN not in str([r.body for r in held.records])
     assert "[github token removed]" in held.sent("content")
+    assert held.ruled() == [("amend", "secrets")]  # looked at once
 
 
 def test_what_needs_a_person_is_refused_since_nobody_can_be_waited_for(tmp_path: Path) -> None:

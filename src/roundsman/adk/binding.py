@@ -164,7 +164,7 @@ class RunBinding:
 
     async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
         """Close the run as failed."""
-        text = self.screen.clean(f"{type(error).__name__}: {error}", "")
+        text = self.screen.clean(f"{type(error).__name__}: {error}")
         self._close(invocation_context.invocation_id, "failed", text)
 
     def _close(self, invocation: str, reason: str, detail: str) -> None:

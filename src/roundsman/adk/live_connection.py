@@ -105,6 +105,11 @@ class GuardedConnection(BaseLlmConnection):
     def _result(self, part: types.Part) -> types.Part:
         answer = part.function_response
         assert answer is not None
+        if (
+            answer.id in self._talk.cleaned
+        ):  # once; what a streaming tool sends later has the id, too
+            self._talk.cleaned.discard(answer.id)
+            return part
         shown = self._screen.result(self._run, str(answer.name), "", answer.response)
         if shown is answer.response:
             return part

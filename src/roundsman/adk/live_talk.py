@@ -29,6 +29,8 @@ class LiveTalk:
     spoken: str = ""
     instead: types.Content | None = None
     agent: str = ""
+    cleaned: set[str] = field(default_factory=set)
+    """Ids of calls whose results the after-tool hook has put through the checks."""
     _blocked: list[str] = field(default_factory=list)
     SIGN: ClassVar[str] = "[roundsman: this reply was blocked]"
 

@@ -168,9 +168,9 @@ async def _judged(
         async with _closing(call(request, stream)) as responses:
             async for response in responses:
                 if talk is not None and not response.partial:
-                    if (tail := talk.tail()) is not None:
+                    tail, response = talk.tail(), talk.whole(response)
+                    if tail is not None and not talk.was_blocked:
                         yield tail
-                    response = talk.whole(response)
                 settler.saw(response)
                 if response.partial and _too_long(run, settler):
                     cut = settler.cut_short(talk.whole if talk is not None else lambda r: r)

@@ -27,6 +27,7 @@ from roundsman.adk.effects_once import key_for, key_parameter
 from roundsman.adk.engine_asks import decided, note_confirmation
 from roundsman.adk.kinds import calls_agent, is_called, is_delegated, is_engine_tool, is_remote
 from roundsman.adk.live import entering, heard, is_live
+from roundsman.adk.live_talk import talk_of
 from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
 from roundsman.adk.results import amended, noted, says_status, status_of, without_ids
@@ -277,6 +278,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             return None
         run = self._run(tool_context)
         shown = self.screen.result(run, tool.name, opened.action.agent, result)
+        if run.cannot_wait and tool_context.function_call_id:
+            talk_of(run).cleaned.add(tool_context.function_call_id)
         told = amended(tool, shown, opened.verdict)
         if told is None and shown is not result:
             told = shown

@@ -49,11 +49,14 @@ class Screen:
             run.note(judged, said)
         return judged
 
-    def clean(self, text: str, tool: str) -> str:
-        """A text the journal keeps (the error of a tool), without what is redacted from results."""
-        return text_of(
-            decide(self._rules, Account(), Said(where="result", text=text, tool=tool)), text
+    def clean(self, text: str) -> str:
+        """A text the journal keeps (why a run failed), without what is redacted from results. Whose text
+        it is nobody knows, so what is meant for some tools is meant here, too."""
+        rules = tuple(
+            replace(p, rule=replace(p.rule, tools=())) if isinstance(p.rule, TextRule) else p
+            for p in self._rules
         )
+        return text_of(decide(rules, Account(), Said(where="result", text=text)), text)
 
     def message(self, content: types.Content) -> tuple[types.Content, Judgement] | None:
         """A person's message as it may go on, and what was said of it; None: nothing against it.
@@ -80,7 +83,7 @@ class Screen:
         """A tool's result as the model and the journal may have it."""
         if not self._rules or result is None:
             return result
-        text = as_json(result)
+        text = _shown(result)
         judged = self.judge(run, Said(where="result", text=text, tool=tool, agent=agent))
         if judged.verdict.kind > Kind.AMEND:
             why = judged.verdict.reason
@@ -106,6 +109,10 @@ class Screen:
         if text_of(judged, whole) == whole:
             return response
         parts = [self._redacted(p, said) if p.text else p for p in response.content.parts or []]
+        if "\n".join(p.text for p in parts if p.text) != text_of(judged, whole):
+            # what was found runs over the edge of a part: one part then holds the whole text
+            rest = [p for p in parts if not p.text]
+            parts = [types.Part(text=text_of(judged, whole)), *rest]
         content = types.Content(role=response.content.role, parts=parts)
         return response.model_copy(update={"content": content})
 
@@ -226,6 +233,14 @@ def blocked(judged: Judgement | None, response: LlmResponse) -> LlmResponse:
 def is_safe_reply(response: LlmResponse) -> bool:
     """Whether this stands in place of a blocked reply."""
     return _BLOCKED in (response.custom_metadata or {})
+
+
+def _shown(result: Any) -> str:
+    """A result as JSON in its own letters: escaped ones would hide what a check looks for."""
+    try:
+        return json.dumps(result, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return as_json(result)
 
 
 def _parsed(text: str) -> Any:

@@ -124,11 +124,6 @@ def call_gist(args: Mapping[str, Any]) -> str:
     return digest("\x00".join(names).lower())[:FRAME] + gist(" ".join(texts))
 
 
-def result_print(result: Any) -> str:
-    """Digest of a result's canonical form with volatile values masked."""
-    return digest(mask(canonical(result)))
-
-
 def call_prints(tool: str, args: Mapping[str, Any], effect: str | None) -> CallPrints:
     """The prints of a call. `effect` is the declared one, None for an undeclared tool."""
     if effect is not None:

@@ -12,6 +12,7 @@ import httpx
 
 from roundsman.errors import ModelServerError
 from roundsman.investigate.endpoint import Endpoint
+from roundsman.sources.headers import masked
 
 #: bytes of one reply, unpacked: a hundred times what a step may write
 MOST_BYTES = 2 * 1024 * 1024
@@ -40,7 +41,7 @@ class Road(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The reply, read whole. Raises ModelServerError for what is no reply."""
         headers = self.endpoint.header_values()
-        self._secrets = tuple(value for value in headers.values() if len(value) > 3)
+        self._secrets = tuple(headers.values())
         request.headers.pop("authorization", None)
         request.headers.update({"accept-encoding": "identity", **headers})
         answer = await self._inner.handle_async_request(request)
@@ -69,9 +70,11 @@ class Road(httpx.AsyncBaseTransport):
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
-            raise ModelServerError(f"{self.endpoint.url}: {_no_json(data)}") from None
+            raise ModelServerError(f"{self.endpoint.url}: {self._masked(_no_json(data))}") from None
         if not isinstance(reply, dict):
-            raise ModelServerError(f"{self.endpoint.url}: the reply is no object: {_start(data)}")
+            raise ModelServerError(
+                f"{self.endpoint.url}: the reply is no object: {self._masked(_start(data))}"
+            )
         if reply.get("error") and not reply.get("choices"):
             raise ModelServerError(f"{self.endpoint.url}: {self.words(reply)}")
         return json.dumps(_plain(reply)).encode()
@@ -81,9 +84,10 @@ class Road(httpx.AsyncBaseTransport):
         error = body.get("error", body) if isinstance(body, dict) else body
         text = error.get("message") if isinstance(error, dict) else error
         line = " ".join(str(text or "").split())[:300]
-        for secret in self._secrets:
-            line = line.replace(secret, "***")
-        return "" if line.startswith("<") else line
+        return "" if line.startswith("<") else self._masked(line)
+
+    def _masked(self, text: str) -> str:
+        return masked(text, self._secrets)
 
 
 def _plain(reply: dict[str, Any]) -> dict[str, Any]:

@@ -120,15 +120,17 @@ class LiveRun(Waits, GivesBack):
         """
         run = cls(store, rules, run_id, clock)
         records = run._take_up()
-        run.history = History(records, changed=bool(resumes and resumes.accepted))
-        if run.history.unknown:
+        try:
+            run.history = History(records, changed=bool(resumes and resumes.accepted))
+            if run.history.unknown:
+                raise WaitsForPerson(run.history.question(run_id))
+            waiting = open_questions(run.account, clock())
+            if waiting and run.account.stopped is None and not store.stop_request(run_id):
+                raise WaitsForPerson(told(run_id, waiting))
+            run.write(replace(resumes or ev.RunResumes(), charged=charges(records)))
+        except BaseException:  # a lease nobody uses would keep everybody else away
             run._lease.release()
-            raise WaitsForPerson(run.history.question(run_id))
-        waiting = open_questions(run.account, clock())
-        if waiting and run.account.stopped is None and not store.stop_request(run_id):
-            run._lease.release()
-            raise WaitsForPerson(told(run_id, waiting))
-        run.write(replace(resumes or ev.RunResumes(), charged=charges(records)))
+            raise
         return run
 
     @classmethod
@@ -151,13 +153,14 @@ class LiveRun(Waits, GivesBack):
         self.store.held(self.run_id, self._lease.holder)
         try:
             records = self.store.whole(self.run_id)
+            self.account = fold(records)
+            if self.account.ended:
+                raise LedgerError(
+                    f"run {self.run_id} is over; see: roundsman runs show {self.run_id}"
+                )
         except BaseException:
             self._lease.release()
             raise
-        self.account = fold(records)
-        if self.account.ended:
-            self._lease.release()
-            raise LedgerError(f"run {self.run_id} is over; see: roundsman runs show {self.run_id}")
         self._seq, self._hash = (records[-1].seq, records[-1].hash) if records else (0, "")
         self.actions_proposed = last_id(records, "a")
         self.steps_proposed = last_id(records, "s")

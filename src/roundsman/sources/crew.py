@@ -53,7 +53,7 @@ def side_by_side(
             if pair is not None:
                 left -= 1
                 yield pair
-            elif time.monotonic() > end:
+            if time.monotonic() > end and not done:
                 return
     finally:
         over.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from roundsman.errors import SourceError
@@ -65,3 +66,12 @@ def parse_header(text: str) -> Header:
             "${VARIABLES}; put anything else into a variable"
         )
     return Header(host, name, template)
+
+
+def masked(text: str, values: Iterable[str]) -> str:
+    """The text without these header values, whole or in words: a server that repeats a key leaves out
+    the word before it."""
+    words = {word for value in values for word in (value, *value.split()) if len(word) > 3}
+    for word in sorted(words, key=len, reverse=True):
+        text = text.replace(word, "***")
+    return text

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 import httpx
 
 from roundsman.errors import SourceError
-from roundsman.sources.headers import Header
+from roundsman.sources.headers import Header, masked
 from roundsman.sources.patience import checkpoint
 
 #: seconds until connected, between two pieces of an answer, and for one whole answer
@@ -121,10 +121,8 @@ class Http:
         """The JSON that a question in JSON answers."""
         return self._json("POST", path, json=body)
 
-    def text(self, path: str) -> str:
-        """The beginning of what a path answers, of any kind."""
-        with self._answer("GET", path, {}) as pieces:
-            return b"".join(pieces)[:2000].decode("utf-8", "replace")
+    def _clean(self, text: str) -> str:
+        return masked(text, [header.value() for header in self.headers])
 
     def lines(self, path: str, fields: Mapping[str, Any]) -> Iterator[bytes]:
         """The lines of a streamed answer. Raises HttpFailed where it breaks off."""
@@ -142,7 +140,7 @@ class Http:
         try:
             return json.loads(data)
         except (ValueError, RecursionError):
-            raise HttpFailed(f"{self.url}{path}: {_no_json(data)}") from None
+            raise HttpFailed(f"{self.url}{path}: {self._clean(_no_json(data))}") from None
 
     @contextmanager
     def _answer(self, method: str, path: str, body: dict[str, Any]) -> Iterator[Iterator[bytes]]:
@@ -157,7 +155,7 @@ class Http:
                         continue
                     if answer.status_code != 200:
                         raise HttpFailed(
-                            f"{where}: {_refusal(answer)}",
+                            f"{where}: {self._clean(_refusal(answer))}",
                             lost=answer.status_code in (401, 403, 429, 503),
                             status=answer.status_code,
                         )

@@ -41,12 +41,13 @@ def admit(store: Store, run_id: str, most: int | None) -> bool:
         UsageError: the run could never be admitted.
     """
     limit = limit_of(store)
-    if limit is not None and most is None:
+    known = bool(store.db.query("select 1 from spent where run_id=?", (run_id,)))
+    if limit is not None and most is None and not known:
         raise UsageError(
             f"its policy has no run.tokens, and the workers may spend {limit:,} tokens a day: what "
             f"is not bounded cannot be reserved; set run.tokens"
         )
-    if limit is not None and most is not None and most > limit:
+    if limit is not None and most is not None and most > limit and not known:
         raise UsageError(
             f"its policy allows {most:,} tokens, and the workers may spend {limit:,} a day in all; "
             f"lower run.tokens, or raise the limit: roundsman worker --tokens-a-day N"

@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from threading import Event, Lock
+from threading import Event
 from typing import Any
 
 from roundsman.errors import LedgerError
@@ -55,9 +55,8 @@ class Worker:
     ) -> None:
         # unique: DBOS gives the jobs of one id to whoever starts under it, dead or not
         self.id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._say, self._lock = say, Lock()
+        self._say = say
         self.stopping, self.lost = Event(), False
-        self._active: set[str] = set()
         self._store: Store = open_store()
         self._lease = Lease(self._store.db, _LEASE + self.id, self._declared_dead)
         self._lease.take()
@@ -88,16 +87,10 @@ class Worker:
     def _job(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
         def investigate(asked: dict[str, Any]) -> dict[str, Any]:
             job = Job(**asked)
-            with self._lock:
-                self._active.add(job.run_id)
-            try:
-                self._say(f"began {job.run_id}")
-                found = carry(job, self.stopping, self._say)
-                self._say(f"ended {job.run_id} {found['status']} {found['detail']}".rstrip())
-                return found
-            finally:
-                with self._lock:
-                    self._active.discard(job.run_id)
+            self._say(f"began {job.run_id}")
+            found = carry(job, self.stopping, self._say)
+            self._say(f"ended {job.run_id} {found['status']} {found['detail']}".rstrip())
+            return found
 
         return investigate
 

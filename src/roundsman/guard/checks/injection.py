@@ -22,6 +22,8 @@ _ASKS = re.compile(
     r"|list|find|identify|describe|calculate|suggest|generate|classify|how|what|why|when|where|who|which"
     r"|is|are|do|does|should)\b[^|\n]{10,300}[.?!'\"]"
 )
+_KEY = re.compile(r"^[\s{\[\"]*(?:[\w ]+\"\s*:\s*[\[{\"\s]*)*")
+"""What stands before a text that is a value in JSON."""
 _MOST_STRAYS = 2
 _FEWEST_ROWS = 4
 
@@ -69,7 +71,8 @@ def _stray(view: View) -> Iterator[Hit]:
     if rows < _FEWEST_ROWS or len(strays) > _MOST_STRAYS:
         return
     for start, end in strays:
-        if _ASKS.fullmatch(view.text[start:end].strip()):
+        words = _KEY.sub("", view.text[start:end]).strip(' "{}[],')
+        if _ASKS.fullmatch(words):
             yield Hit(*view.place(start, end), "instruction in a table")
 
 

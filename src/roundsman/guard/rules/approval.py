@@ -34,24 +34,27 @@ class ApprovalNeeded:
 
 
 def persons_word(
-    account: Account, event: ActionBegins, why: str, expires: float | None, rule: str
+    account: Account,
+    event: ActionBegins,
+    why: str,
+    expires: float | None,
+    rule: str,
+    layer: str = "tool",
 ) -> Verdict | None:
     """What a rule says of an action that needs a yes to exactly this call: Ask, Refuse when it was
     denied or cannot be shown exactly, Amend to the call with its approval, None when it has it."""
     try:
         digest = exact_digest(event.tool, event.args)
     except ValueError as error:
-        return Verdict(Kind.REFUSE, rule, ApprovalNeeded.layer, f"{why}, and {error}")
+        return Verdict(Kind.REFUSE, rule, layer, f"{why}, and {error}")
     if (denied := account.asks.denied.get(digest)) is not None:
-        return Verdict(
-            Kind.REFUSE, rule, ApprovalNeeded.layer, f"{denied}; do not ask for it again"
-        )
+        return Verdict(Kind.REFUSE, rule, layer, f"{denied}; do not ask for it again")
     given = account.asks.approved.get(digest)
     if given is None or not given.holds(event.at):
         why += "" if given is None else f"; the one of {given.question} has expired"
         numbers = {"expires_s": expires or 0.0}
-        return Verdict(Kind.ASK, rule, ApprovalNeeded.layer, why, event=event, numbers=numbers)
+        return Verdict(Kind.ASK, rule, layer, why, event=event, numbers=numbers)
     if event.approval == given.question:
         return None
     changed = replace(event, approval=given.question)
-    return Verdict(Kind.AMEND, rule, ApprovalNeeded.layer, "approved", event=changed)
+    return Verdict(Kind.AMEND, rule, layer, "approved", event=changed)

@@ -34,6 +34,12 @@ class Leaks:
         return iter(())
 
 
+def opened(text: str) -> str:
+    """A result's JSON with its line breaks as such and not as two characters: patterns know lines.
+    Every character keeps its place."""
+    return text.replace("\\n", "\n ").replace("\\t", "\t ").replace("\\r", "\r ")
+
+
 @dataclass(frozen=True)
 class TextRule:
     """One check, where it runs, and what happens when it finds enough.
@@ -70,7 +76,7 @@ class TextRule:
             return []
         if not said.whole and getattr(self.check, "needs_the_whole", False):
             return []
-        text = Text(said.text)
+        text = Text(opened(said.text) if said.where == "result" else said.text)
         by_agent = isinstance(self.check, Leaks)
         points, hits = weighed(leaked(text, said.hidden) if by_agent else self.check.find(text))
         return hits if points >= ENOUGH else []

@@ -62,7 +62,7 @@ class Taint:
             "only what the user said or the policy names is taken without asking"
         )
         if self.ask:
-            return persons_word(account, event, why, self.expires, self.name)
+            return persons_word(account, event, why, self.expires, self.name, self.layer)
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"args": strange})
 
     def _untrusted(self, words: str, event: ActionBegins) -> Iterator[str]:
@@ -73,9 +73,10 @@ class Taint:
                 yield str(arg)
 
 
-_RUNS_ON_BEFORE = re.compile(r"[^\W_][^\W_]$|\d[.,]\d$")
-_RUNS_ON_AFTER = re.compile(r"[^\W_][^\W_]|\d[.,]\d")
-"""Whether a value goes on beyond its edge: 5 is not said in 500, nor in 5.99."""
+_BEFORE = re.compile(r"(?:^|[\s\"'`“‘(\[{<,;=])$")
+_AFTER = re.compile(r"(?:$|[\s\"'`”’)\]}>,;]|[.:!?](?:$|[\s\"')]))")
+"""What may stand beside a value that was said: a blank, a quote, a bracket, the end of a sentence. Anything
+else and it was part of another value: 5 is not said in 500, nor / in /tmp/cache."""
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -95,14 +96,14 @@ def _said(value: Any, words: str) -> bool:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = " ".join(Text(str(value)).seen.text.split())
-    if isinstance(value, bool) or not text:
-        return not text  # a flag is a decision, and nobody can quote it
+    if isinstance(value, bool):
+        return False  # a flag is a decision, and nobody can quote it
+    if not any(c.isalnum() for c in text):
+        return not text
     at = words.find(text)
     while at >= 0:
         end = at + len(text)
-        if not _RUNS_ON_BEFORE.search(words[max(0, at - 2) : at + 1]) and not _RUNS_ON_AFTER.match(
-            words[end - 1 : end + 2]
-        ):
+        if _BEFORE.search(words[max(0, at - 1) : at]) and _AFTER.match(words[end : end + 2]):
             return True
         at = words.find(text, at + 1)
     return False
