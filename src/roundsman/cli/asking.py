@@ -196,7 +196,10 @@ def _answered(
     with open_journal() as store:
         run_id = resolve_id(store, run)
         said = answer(store, run_id, question, decision, by=person(), note=note, granted=granted)
-        row = as_data(run_id, *asked_in(store.records(run_id))[said.id])
+        records = store.records(run_id)
+        row = as_data(run_id, *asked_in(records)[said.id])
+        setup = records[0].body.get("setup") if records else None
+        ours = isinstance(setup, dict) and setup.get("what") == "investigate"
     if as_json and not go_on:
         _print_json(row)
     else:
@@ -204,7 +207,8 @@ def _answered(
         click.echo(f"{run_id}  {said.id}  {decision}{' ' * bool(what)}{what}", err=go_on)
     if not go_on:
         if not as_json:
-            click.echo(f"go on with: roundsman resume {run_id}")
+            own = f"in your app: roundsman.adk.resume(app, {run_id!r}, session)"
+            click.echo(f"go on with: roundsman resume {run_id}" if ours else f"go on {own}")
         return 0
     from roundsman.cli.resume import resume
 

@@ -25,21 +25,27 @@ def stop(run: str | None, every: bool, wait: float, as_json: bool) -> int:
     """End a run, or with --all every run that is not over. RUN is an id or its beginning.
 
     The request is on record first; the run's own process sees it before its next call, lets what is
-    in flight end, and reports what it found so far. A run no process has is ended at once. A stop
-    is final: the run cannot be resumed. Exit status 3 when one has not ended within --wait; it
-    ends at its next call.
+    in flight end, and reports what it found so far. A run no process has is ended at once, a job
+    that workers have not begun as it begins. A stop is final: the run cannot be resumed. Exit
+    status 3 when one has not ended within --wait; it ends at its next call.
     """
     from roundsman.cli.runs import open_journal, resolve_id
-    from roundsman.ledger.stop import OVER
+    from roundsman.ledger.stop import OVER, person
 
     if every == (run is not None):
         raise UsageError("give either RUN or --all; see: roundsman runs list")
     with open_journal() as store:
+        known = set(store.ids())
+        ahead = [one for one in _queued() if one not in known]
         if run is not None:
-            chosen = [resolve_id(store, run)]
+            ahead = [one for one in ahead if one == run]
+            chosen = [] if ahead else [resolve_id(store, run)]
         else:
             chosen = [one.run_id for one in store.runs() if one.status not in OVER]
-        rows = _stop_each(store, chosen, wait, alone=run is not None)
+        for run_id in ahead:  # on record before the run begins: its first call finds it
+            store.request_stop(run_id, person())
+        rows = [{"run_id": one, "status": "stops as it begins", "error": ""} for one in ahead]
+        rows += _stop_each(store, chosen, wait, alone=run is not None)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif not rows:
@@ -54,6 +60,22 @@ def stop(run: str | None, every: bool, wait: float, as_json: bool) -> int:
         if any(row["status"] == "stopping" for row in rows)
         else 2 * any(row["error"] for row in rows)
     )
+
+
+def _queued() -> list[str]:
+    """Run ids of jobs the workers have not begun, or begun and not yet entered in the journal."""
+    import os
+    from importlib.util import find_spec
+
+    from roundsman.ledger.records import default_home
+
+    made = os.environ.get("ROUNDSMAN_DB") or (default_home() / "queue.sqlite").exists()
+    if not made or find_spec("dbos") is None:
+        return []
+    from roundsman.worker import Queue
+
+    with Queue() as queue:
+        return [job.run_id for job in queue.jobs(open_only=True)]
 
 
 def _stop_each(store: Store, chosen: list[str], wait: float, alone: bool) -> list[dict[str, Any]]:

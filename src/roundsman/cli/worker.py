@@ -154,7 +154,7 @@ def submit(
 def _again(run: str) -> Any:
     from roundsman.cli.runs import open_journal, resolve
     from roundsman.errors import UsageError
-    from roundsman.worker import Job
+    from roundsman.worker import Job, Queue
 
     with open_journal() as store:
         info = resolve(store, run)
@@ -162,6 +162,13 @@ def _again(run: str) -> Any:
         raise UsageError(
             f"run {info.run_id} is over ({info.status}); there is nothing to go on with"
         )
+    if info.status == "waiting":
+        raise UsageError(
+            f"run {info.run_id} waits for a person's answer; see: roundsman pending {info.run_id}"
+        )
+    with Queue() as queue:
+        if any(job.run_id == info.run_id for job in queue.jobs(open_only=True)):
+            raise UsageError(f"run {info.run_id} is in the queue already; see: roundsman queue")
     return Job(info.run_id, again=True)
 
 

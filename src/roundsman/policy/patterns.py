@@ -20,7 +20,7 @@ def fault(pattern: str) -> str:
     cannot do (look-around, back references) needs such an engine.
     """
     if len(pattern) > LONGEST:
-        return f"longer than {LONGEST} characters"
+        return f"has over {LONGEST} characters"
     if _NESTED.search(pattern):
         return (
             "a repetition inside a repetition takes exponential time on many engines; write it once"
@@ -30,7 +30,7 @@ def fault(pattern: str) -> str:
     except re2.error as error:
         said = error.args[0]
         text = said.decode() if isinstance(said, bytes) else str(said)
-        return f"not a pattern of RE2 ({text}), which knows no look-around and no back references"
+        return f"is not a pattern of RE2 ({text}): it knows no look-around and no back references"
     return ""
 
 
