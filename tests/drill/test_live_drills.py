@@ -34,7 +34,14 @@ def start(*args: str, temporary: Path | None = None) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **({"TMPDIR": str(temporary)} if temporary else {})},
+        preexec_fn=_default_signals,
     )
+
+
+def _default_signals() -> None:
+    """However the tests were started: what is ignored is inherited, and Ctrl-C is one of the tests."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def left_over(folder: Path) -> list[str]:
@@ -101,6 +108,7 @@ def ask(home: Path, *args: str) -> dict[str, Any]:
         text=True,
         check=False,
         env={**os.environ, "ROUNDSMAN_HOME": str(home)},
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
