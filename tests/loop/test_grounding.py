@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roundsman.loop import grounded
@@ -144,6 +144,10 @@ def test_grounding_never_fails_on_any_text(statement: str, results: list[str]) -
     assert isinstance(ungrounded(statement, results), list)
 
 
+@example("E0E0:00")
+@example("0:00E0")
+@example("E0T0:00")
+@example("0:00ZE0")
 @given(st.text(alphabet="0123456789.,:-+eE% kMGms/TZ\n", max_size=60))
 def test_a_statement_stands_in_itself(statement: str) -> None:
     assert ungrounded(statement, [statement]) == []

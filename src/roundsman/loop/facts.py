@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 _ZONES = r"Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d\b"
 _TIME = re.compile(
-    rf"(?<![\d:.])(?:(?P<day>\d{{4}}-\d\d-\d\d)(?:[T ]|,? at ))?"
+    rf"(?<![\w:.])(?:(?P<day>\d{{4}}-\d\d-\d\d)(?:[T ]|,? at ))?"
     rf"(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d)(?:[.,]\d{{1,9}})?)?(?!:?\d)"
-    rf"(?:\s?(?P<half>[aApP])\.?[mM]\b\.?)?(?:\s?(?P<zone>{_ZONES}))?"
+    rf"(?:\s?(?P<half>[aApP])\.?[mM]\b\.?)?(?:\s?(?P<zone>{_ZONES}))?(?!\w)"
 )
 _DAY = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?![\d-])")
 _EPOCH = re.compile(r"(?<![\w.])1[0-9]\d{8}(?:\.\d+|\d{3})?(?![\w])")
