@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Protocol
 
 from google.adk.models.llm_response import LlmResponse
@@ -15,13 +14,15 @@ from roundsman.adk.current import (
     current_run,
     current_scope,
 )
-from roundsman.adk.doors import OPEN, not_run
+from roundsman.adk.doors import not_run
 from roundsman.adk.engine_asks import asked_elsewhere, note_answers
 from roundsman.adk.live import is_live
+from roundsman.adk.outcomes import settle
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen, blocked
-from roundsman.guard import Judgement, Kind, Verdict
-from roundsman.guard.events import ActionBegins, UserTurn
+from roundsman.adk.tool_calls import OPEN
+from roundsman.guard import Judgement, Kind
+from roundsman.guard.events import UserTurn
 from roundsman.guard.said import Said
 from roundsman.ledger import LiveRun, Store
 from roundsman.ledger.run import Operator
@@ -54,11 +55,6 @@ class RunBinding:
     _elsewhere: dict[str, str]
     screen: Screen
     operator: Operator | None
-
-    @abstractmethod
-    def _settle(
-        self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
-    ) -> Verdict: ...
 
     def expect(self, session_id: str, run: LiveRun, ends: bool = False) -> None:
         """The next run of this session is this one; its caller ends it, unless `ends`."""
@@ -196,7 +192,7 @@ class RunBinding:
         for key in [k for k, o in OPEN.items() if o.run is run]:  # left in the middle
             left = OPEN.pop(key)
             if left.proposed:
-                self._settle(run, left.action, None, "unknown")
+                settle(run, left.action, None, "unknown")
         stopped = run.account.ending
         if stopped is not None:
             run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)

@@ -3,48 +3,30 @@ nodes, remote agents, and what came by a way nobody knew. Part of the plugin."""
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from google.adk.events.event import Event
-from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
 from roundsman.adk.coverage import Coverage
-from roundsman.adk.current import GUARDS, bound, current_run, place_of
+from roundsman.adk.current import bound, place_of
 from roundsman.adk.engine_asks import note_inputs
 from roundsman.adk.kinds import state_arguments
 from roundsman.adk.live import is_live, told
 from roundsman.adk.model import guard_model
+from roundsman.adk.outcomes import refusal, settle
 from roundsman.adk.results import status_of
-from roundsman.adk.scheduler import NotRun, Scheduler
+from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen
+from roundsman.adk.tool_calls import Open, bind_tool
 from roundsman.adk.waiting import Paused, pause
 from roundsman.guard import Kind, Verdict, decide
 from roundsman.guard.events import ActionBegins, Ruled
 from roundsman.ledger import LiveRun
-
-
-@dataclass(slots=True)
-class Open:
-    """An action in flight: as it may run, what was said of it, whether its tool has begun, and
-    whether it was put to the account (a call that may ask a person is, when it runs)."""
-
-    run: LiveRun
-    guard: SideDoors
-    action: ActionBegins
-    verdict: Verdict
-    tool: Any
-    started: bool = False
-    proposed: bool = True
-
-
-OPEN: dict[tuple[str, str, int], Open] = {}
-"""Actions in flight of this process, of all guards: a tool may belong to several apps."""
 
 
 class SideDoors:
@@ -62,15 +44,7 @@ class SideDoors:
     def _run(self, context: Any) -> LiveRun: ...
 
     @abstractmethod
-    def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]: ...
-
-    @abstractmethod
     def _out_of_turn(self, run: LiveRun, action: ActionBegins, why: str) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def _settle(
-        self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
-    ) -> Verdict: ...
 
     @abstractmethod
     def _proposal(self, run: LiveRun, tool: Any, args: Any, agent: str, place: str) -> Any: ...
@@ -95,7 +69,7 @@ class SideDoors:
     def _leave_remote(self, agent: Any, context: Any, status: str, result: Any) -> None:
         waiting = self._remote.get((context.invocation_id, agent.name), [])
         if waiting:
-            self._settle(self._run(context), waiting.pop(0), result, status)
+            settle(self._run(context), waiting.pop(0), result, status)
 
     async def after_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
         """Write that a remote agent came back."""
@@ -163,7 +137,7 @@ class SideDoors:
         if verdict.kind is Kind.ASK:  # the code around it would take the refusal for a result
             await pause(run)
         if verdict.kind > Kind.AMEND:
-            return self._refusal(run, tool.name, verdict)
+            return refusal(tool.name, verdict)
         with self._settled(run, action) as outcome, bound(run, action.id, agent):
             given = {**args, **action.args, **action.idempotency}
             outcome.append(await inner(args=given, tool_context=context))
@@ -186,9 +160,9 @@ class SideDoors:
         if verdict.kind <= Kind.AMEND and late:  # it comes from the session's state: out of reach
             why = f"{node.name}: {', '.join(late)} of the session's state is out of bounds"
             verdict = Verdict(Kind.REFUSE, verdict.rule or "clamp", "tool", why)
-            self._settle(run, action, {"error": why}, "blocked")
+            settle(run, action, {"error": why}, "blocked")
         if verdict.kind > Kind.AMEND:
-            yield Event(output=self._refusal(run, node.name, verdict))
+            yield Event(output=refusal(node.name, verdict))
             return
         if verdict.kind is Kind.AMEND:
             node_input = {name: action.args[name] for name in given if name in action.args}
@@ -229,7 +203,7 @@ class SideDoors:
                 changes=({"arg": "*", "from": before, "to": dict(args)},),
             )
         )
-        return self._refusal(run, action.tool, verdict) if refused else None
+        return refusal(action.tool, verdict) if refused else None
 
     @contextmanager
     def _settled(self, run: LiveRun, action: ActionBegins) -> Iterator[list[Any]]:
@@ -241,86 +215,13 @@ class SideDoors:
             raise
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:500]
-            self._settle(run, action, {"error": text}, "error")
+            settle(run, action, {"error": text}, "error")
             raise
         except BaseException:
-            self._settle(run, action, None, "unknown")
+            settle(run, action, None, "unknown")
             raise
         result = outcome[0] if outcome else None
-        self._settle(run, action, result, status_of(result))
-
-
-def bind_tool(tool: Any) -> None:
-    """Let a tool object bind account and action around its own run, whoever calls it."""
-    inner = tool.run_async
-    held = getattr(inner, "_roundsman", None)
-    if held is not None:
-        of, inner = held
-        if of is tool:
-            return
-        if getattr(inner, "__self__", None) is of:  # a copy: toolsets make one for a prefix
-            inner = inner.__func__.__get__(tool)
-
-    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
-        opened = OPEN.get(key_of(tool_context))
-        if opened is None or opened.started or opened.tool is not tool:
-            run = current_run()
-            guard = None if run is None else GUARDS.get(run)
-            if run is None or guard is None:
-                return await inner(args=args, tool_context=tool_context)
-            return await guard.direct(run, tool, inner, args, tool_context)
-        opened.started = True
-        if not opened.proposed:
-            again, _ = opened.run.propose(opened.action)
-            if again.kind > Kind.AMEND:
-                return opened.guard._refusal(opened.run, opened.action.tool, again)
-            opened.proposed = True
-        if args != {**opened.action.args, **opened.action.idempotency}:
-            refused = opened.guard.changed(opened, args)
-            if refused is not None:
-                return refused
-        with bound(opened.run, opened.action.id, opened.action.agent):
-            guard, run = opened.guard, opened.run
-            try:
-                return await guard._scheduler.run(
-                    run, tool, tool_context, lambda: inner(args=args, tool_context=tool_context)
-                )
-            except Paused:  # it was left in the middle, and has no outcome yet
-                OPEN.pop(key_of(tool_context), None)
-                raise
-            except NotRun as refused:
-                action = opened.action
-                if not refused.cancelled:
-                    return guard._out_of_turn(run, action, str(refused))
-                OPEN.pop(key_of(tool_context), None)
-                guard._settle(run, action, None, "blocked")
-                raise asyncio.CancelledError from None
-            except Exception:
-                raise  # the engine tells of it by its error hook
-            except BaseException:  # cancelled, or a node inside waits: no hook tells of this
-                OPEN.pop(key_of(tool_context), None)
-                guard._settle(run, opened.action, None, "unknown")
-                raise
-
-    run_async._roundsman = (tool, inner)  # type: ignore[attr-defined]
-    object.__setattr__(tool, "run_async", run_async)
-
-
-def key_of(context: Any) -> tuple[str, str, int]:
-    """What an action in flight is found by."""
-    # a model may give two calls one id: the context object tells them apart
-    return context.invocation_id, context.function_call_id or "", id(context)
-
-
-def may_ask(tool: Any, context: Any) -> bool:
-    """Whether the engine's gate may answer this call in place of the tool: not asked yet, or denied.
-    The gate itself decides; asking it here would run the app's own condition twice."""
-    confirmation = getattr(context, "tool_confirmation", None)
-    if confirmation is not None and confirmation.confirmed:
-        return False
-    if type(tool).check_require_confirmation is BaseTool.check_require_confirmation:
-        return False
-    return bool(getattr(tool, "_require_confirmation", True))
+        settle(run, action, result, status_of(result))
 
 
 def not_run(reason: str) -> Any:

@@ -29,11 +29,11 @@ from google.adk.workflow._base_node import BaseNode
 
 from roundsman.adk.breaker import Breaker
 from roundsman.adk.current import GUARDS, Scope, current_run, entered
-from roundsman.adk.doors import bind_tool
 from roundsman.adk.kinds import is_function_node
 from roundsman.adk.live import check_config, check_live
 from roundsman.adk.model import guard_model, guard_registry
 from roundsman.adk.threads import start_thread, submit
+from roundsman.adk.tool_calls import bind_tool
 from roundsman.adk.waiting import Paused, farewell, pause
 from roundsman.errors import RefusedToStart
 

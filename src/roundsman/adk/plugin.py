@@ -14,15 +14,7 @@ from roundsman.adk.binding import Opener, RunBinding
 from roundsman.adk.cancelled import CancelWatch
 from roundsman.adk.coverage import Coverage
 from roundsman.adk.current import GUARDS, current_action_id, current_chain, current_loop, place_of
-from roundsman.adk.doors import (
-    OPEN,
-    Open,
-    SideDoors,
-    bind_tool,
-    key_of,
-    may_ask,
-    not_run,
-)
+from roundsman.adk.doors import SideDoors, not_run
 from roundsman.adk.effects_once import key_for, key_parameter
 from roundsman.adk.engine_asks import decided, note_confirmation
 from roundsman.adk.kinds import calls_agent, is_called, is_delegated, is_engine_tool, is_remote
@@ -30,18 +22,17 @@ from roundsman.adk.live import entering, heard, is_live
 from roundsman.adk.live_talk import talk_of
 from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
-from roundsman.adk.results import amended, noted, says_status, status_of, without_ids
+from roundsman.adk.outcomes import refusal, settle
+from roundsman.adk.results import amended, noted, status_of
 from roundsman.adk.scheduler import RULE, Scheduler
 from roundsman.adk.screening import Screen
 from roundsman.adk.tickets import Ticket
+from roundsman.adk.tool_calls import OPEN, Open, bind_tool, key_of, may_ask
 from roundsman.guard import ALLOW, Judgement, Kind, Placed, Verdict, decide
-from roundsman.guard.events import ActionBegins, ActionEnds, AgentEnters
-from roundsman.guard.prints import CallPrints, call_prints, canonical, result_prints
+from roundsman.guard.events import ActionBegins, AgentEnters
+from roundsman.guard.prints import CallPrints, call_prints
 from roundsman.ledger import LiveRun, Past
 from roundsman.policy import Policy
-
-KEEP_CHARS = 20_000
-"""Characters of one result the journal keeps."""
 
 
 class GuardPlugin(RunBinding, SideDoors, BasePlugin):
@@ -166,7 +157,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         proposal = self._proposal(run, tool, tool_args, agent, place_of(tool_context), prints)
         own = self._own_word(run, proposal)
         if own.kind > Kind.AMEND:
-            return self._refusal(run, tool.name, own)
+            return refusal(tool.name, own)
         if isinstance(own.event, ActionBegins):
             proposal = own.event
             tool_args.update(proposal.args)
@@ -176,7 +167,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         proposal, denied = decided(run, proposal, tool_context, may_ask(tool, tool_context))
         if denied is not None:
             run.note(Judgement(denied, ((denied, True),)), proposal)
-            return self._refusal(run, tool.name, denied)
+            return refusal(tool.name, denied)
         later = may_ask(tool, tool_context)
         if later:  # these hooks fire again when the answer is there: it counts when it runs
             verdict = run.judge(proposal)
@@ -184,7 +175,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         else:
             verdict, action = run.propose(proposal)
         if verdict.kind > Kind.AMEND:
-            return self._refusal(run, tool.name, verdict)
+            return refusal(tool.name, verdict)
         if verdict.kind is Kind.AMEND:
             tool_args.update(action.args)
         tool_args.update(action.idempotency)
@@ -206,7 +197,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if said is not None:
             kind = Kind[said.verdict.upper()]
             verdict = Verdict(kind, said.rule, said.layer, said.reason, said.stop)
-            return self._refusal(run, tool, verdict)
+            return refusal(tool, verdict)
         return noted(past.result(), past.note)
 
     def _own_word(self, run: LiveRun, action: ActionBegins) -> Verdict:
@@ -258,14 +249,6 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         bounded = self._bounded.get(tool.name, frozenset())
         return key_parameter(tool, self._keys.get(tool.name), bounded)
 
-    def _refusal(self, run: LiveRun, tool: str, verdict: Verdict) -> dict[str, Any]:
-        reason = verdict.reason
-        if verdict.kind is Kind.ASK:  # nobody reads it: the run is left before the next step
-            return {"status": "waiting", "tool": tool, "rule": verdict.rule, "reason": reason}
-        if verdict.kind is Kind.CUT:
-            reason += "; give your answer now"
-        return {"status": "blocked", "tool": tool, "rule": verdict.rule, "reason": reason}
-
     async def after_tool_callback(
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, result: Any
     ) -> dict[str, Any] | None:
@@ -283,7 +266,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         told = amended(tool, shown, opened.verdict)
         if told is None and shown is not result:
             told = shown
-        said = self._settle(run, opened.action, result, status_of(result), told)
+        said = settle(run, opened.action, result, status_of(result), told)
         waits = result is None and getattr(tool, "is_long_running", False)
         if said.kind is Kind.AMEND and said.event is None and not waits:
             return noted(told or result, said.reason)
@@ -299,26 +282,4 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             run, action = self._run(tool_context), opened.action
             failure = {"error": f"{type(error).__name__}: {error}"[:500]}
             shown = self.screen.result(run, action.tool, action.agent, failure)
-            self._settle(run, action, shown, "error")
-
-    def _settle(
-        self, run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
-    ) -> Verdict:
-        if run.waits and (action.nested or action.id in run.held):
-            return ALLOW  # it was left in the middle: no outcome, or it would count as done
-        kept = result if told is None else told
-        text = canonical(kept)
-        if len(text) > KEEP_CHARS:
-            kept = {"cut": text[:KEEP_CHARS], "characters": len(text)}
-        return run.settle(
-            ActionEnds(
-                id=action.id,
-                tool=action.tool,
-                status=status,
-                call=action.call,
-                **result_prints(without_ids(result), status, says_status(result)),
-                effect=action.effect,
-                result=kept,
-            ),
-            durable=action.effect not in ("read", "poll"),
-        )
+            settle(run, action, shown, "error")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from roundsman.guard.account import Account, apply
+from roundsman.guard.account import Account
 from roundsman.guard.decide import Judgement, Placed, Rule, decide
+from roundsman.guard.fold import apply
 from roundsman.guard.rules import FRAMEWORK_TOOLS, rules_for
 from roundsman.guard.verdicts import ALLOW, Kind, Verdict
 

@@ -1,0 +1,48 @@
+"""How an action ends: refused, and the model is told why, or run, and its outcome is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roundsman.adk.results import says_status, without_ids
+from roundsman.guard import ALLOW, Kind, Verdict
+from roundsman.guard.events import ActionBegins, ActionEnds
+from roundsman.guard.prints import canonical, result_prints
+from roundsman.ledger import LiveRun
+
+KEEP_CHARS = 20_000
+"""Characters of one result the journal keeps."""
+
+
+def refusal(tool: str, verdict: Verdict) -> dict[str, Any]:
+    """What the model is told of an action that does not run."""
+    reason = verdict.reason
+    if verdict.kind is Kind.ASK:  # nobody reads it: the run is left before the next step
+        return {"status": "waiting", "tool": tool, "rule": verdict.rule, "reason": reason}
+    if verdict.kind is Kind.CUT:
+        reason += "; give your answer now"
+    return {"status": "blocked", "tool": tool, "rule": verdict.rule, "reason": reason}
+
+
+def settle(
+    run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
+) -> Verdict:
+    """Write what an action came to, as the model is `told` of it; returns what is said of it."""
+    if run.waits and (action.nested or action.id in run.held):
+        return ALLOW  # it was left in the middle: no outcome, or it would count as done
+    kept = result if told is None else told
+    text = canonical(kept)
+    if len(text) > KEEP_CHARS:
+        kept = {"cut": text[:KEEP_CHARS], "characters": len(text)}
+    return run.settle(
+        ActionEnds(
+            id=action.id,
+            tool=action.tool,
+            status=status,
+            call=action.call,
+            **result_prints(without_ids(result), status, says_status(result)),
+            effect=action.effect,
+            result=kept,
+        ),
+        durable=action.effect not in ("read", "poll"),
+    )
