@@ -11,6 +11,7 @@ RoundsmanError                  exit_code
 ├── RefusedToStart              4   a guard that cannot see a path does not start
 └── LedgerError                 2   the journal cannot be used
     ├── LeaseHeld               2   another live process owns the run
+    ├── RunOver                 2   the run has ended: nothing can be added to it
     ├── JournalDamaged          2   the chain of hashes does not hold
     ├── Divergence              2   a resumed run asks for something else than it did
     ├── SetupChanged            2   policy or agent are not those the run began with
@@ -83,6 +84,10 @@ class LedgerError(RoundsmanError):
 
 class LeaseHeld(LedgerError):
     """Another live process owns this run."""
+
+
+class RunOver(LedgerError):
+    """The run has ended."""
 
 
 class JournalDamaged(LedgerError):

@@ -9,10 +9,11 @@ import sys
 import pytest
 from journals import Journal
 
-from roundsman.errors import LedgerError, UsageError
+from roundsman.errors import LedgerError, RunOver
 from roundsman.guard import Kind
 from roundsman.guard import events as ev
-from roundsman.ledger import LiveRun, stop_run
+from roundsman.ledger import LiveRun, RunInfo, Store, stop_run
+from roundsman.ledger.stop import await_stop
 
 CHILD = """
 import sys
@@ -62,8 +63,7 @@ def test_a_run_of_another_process_is_stopped_at_its_next_call(journal: Journal) 
     assert "stopped by eve@desk at " in ended["detail"]
     assert store.stop_request("r1") is None
     store.verify("r1")
-    with pytest.raises(UsageError, match=r"r1 is over \(stopped\)"):
-        stop_run(store, "r1", "eve@desk")
+    assert stop_run(store, "r1", "eve@desk") == "stopped already"
 
 
 def test_a_run_nobody_has_is_ended_at_once_and_for_good(journal: Journal) -> None:
@@ -89,5 +89,51 @@ def test_a_request_outlives_the_process_it_was_meant_for(journal: Journal) -> No
 def test_a_run_that_is_over_has_nothing_to_stop(journal: Journal) -> None:
     store = journal.open()
     LiveRun.start(store, (), policy="p", run_id="r1").end("done")
-    with pytest.raises(UsageError, match="nothing to stop"):
+    with pytest.raises(RunOver, match="nothing to stop"):
         stop_run(store, "r1", "eve")
+
+
+@pytest.mark.parametrize("reason", ["done", "tokens"])
+def test_a_run_that_ends_between_two_looks_ended_by_itself(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    store, other = journal.open(), journal.open()
+    run = LiveRun.start(other, (), policy="p", run_id="r1")
+    look = Store.info
+
+    def first(self: Store, run_id: str) -> RunInfo:
+        found = look(self, run_id)
+        if not run.account.ended:  # looked at, and then it ends
+            run.end(reason)
+        return found
+
+    monkeypatch.setattr(Store, "info", first)
+    if reason == "done":
+        with pytest.raises(RunOver, match=r"^run r1 ended by itself \(done\) before it was"):
+            stop_run(store, "r1", "eve")
+    else:
+        assert stop_run(store, "r1", "eve") == "stopped already"
+    assert store.stop_request("r1") is None
+    store.verify("r1")
+
+
+def test_waiting_for_many_survives_one_that_ends_or_is_deleted(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = journal.open(), journal.open()
+    runs = {name: LiveRun.start(other, (), policy="p", run_id=name) for name in ("r1", "r2", "r3")}
+    assert {stop_run(store, name, "eve") for name in runs} == {"stopping"}
+    request = Store.request_stop
+
+    def end_them(self: Store, run_id: str, who: str) -> None:
+        if run_id in ("r1", "r2"):
+            runs[run_id].end("done")
+        if run_id == "r2":
+            other.delete("r2")
+        request(self, run_id, who)
+
+    monkeypatch.setattr(Store, "request_stop", end_them)
+    assert await_stop(store, list(runs), 0) == ["r3"]
+    assert store.stop_request("r1") is None
+    assert store.stop_request("r2") is None
+    assert store.rows("r2") == []  # nothing is written to what is gone

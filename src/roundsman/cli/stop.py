@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from roundsman.errors import RoundsmanError, UsageError
+from roundsman.errors import RoundsmanError, RunNotFound, RunOver, UsageError
 
 if TYPE_CHECKING:
     from roundsman.ledger import Store
@@ -27,7 +27,8 @@ def stop(run: str | None, every: bool, wait: float, as_json: bool) -> int:
     The request is on record first; the run's own process sees it before its next call, lets what is
     in flight end, and reports what it found so far. A run no process has is ended at once, a job
     that workers have not begun as it begins. A stop is final: the run cannot be resumed. Exit
-    status 3 when one has not ended within --wait; it ends at its next call.
+    status 3 when one has not ended within --wait; it ends at its next call. 2 when RUN had come to
+    its own end.
     """
     from roundsman.cli.runs import open_journal, resolve_id
     from roundsman.ledger.stop import OVER, person
@@ -87,6 +88,10 @@ def _stop_each(store: Store, chosen: list[str], wait: float, alone: bool) -> lis
         row: dict[str, Any] = {"run_id": run_id, "status": "failed", "error": ""}
         try:
             row["status"] = stop_run(store, run_id, who)
+        except (RunOver, RunNotFound):
+            if alone:
+                raise
+            row["status"] = _ended_as(store, run_id)
         except RoundsmanError as error:
             if alone:
                 raise
@@ -96,5 +101,16 @@ def _stop_each(store: Store, chosen: list[str], wait: float, alone: bool) -> lis
     left = await_stop(store, going, wait) if going else []
     for row in rows:
         if row["status"] == STOPPING and row["run_id"] not in left:
-            row["status"] = "stopped"
+            row["status"] = _ended_as(store, row["run_id"])
     return rows
+
+
+def _ended_as(store: Store, run_id: str) -> str:
+    """How a run ended that was asked to: it may have come to its own end before it saw that."""
+    from roundsman.ledger.stop import STOPPED
+
+    try:
+        status = store.info(run_id).status
+    except RunNotFound:
+        return "deleted meanwhile"
+    return status if status == STOPPED else f"ended by itself ({status})"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from roundsman.errors import LedgerError, WaitsForPerson
+from roundsman.errors import LedgerError, RunOver, WaitsForPerson
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
 from roundsman.guard.prints import as_json
@@ -22,7 +22,7 @@ from roundsman.ledger.given_back import GivesBack
 from roundsman.ledger.history import History, charges
 from roundsman.ledger.ids import last_id, new_run_id
 from roundsman.ledger.lease import Lease
-from roundsman.ledger.records import Record, chain
+from roundsman.ledger.records import Record, chain, no_such_run
 from roundsman.ledger.store import Store, taken
 from roundsman.ledger.waits import Waits
 
@@ -154,10 +154,10 @@ class LiveRun(Waits, GivesBack):
         try:
             records = self.store.whole(self.run_id)
             self.account = fold(records)
+            if not records:  # deleted since it was looked up
+                raise no_such_run(self.run_id, self.store.ids())
             if self.account.ended:
-                raise LedgerError(
-                    f"run {self.run_id} is over; see: roundsman runs show {self.run_id}"
-                )
+                raise RunOver(f"run {self.run_id} is over; see: roundsman runs show {self.run_id}")
         except BaseException:
             self._lease.release()
             raise

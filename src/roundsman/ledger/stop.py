@@ -6,13 +6,12 @@ import getpass
 import os
 import socket
 import time
-from contextlib import suppress
 
-from roundsman.errors import LeaseHeld, UsageError
+from roundsman.errors import LeaseHeld, LedgerError, RunNotFound, RunOver
 from roundsman.ledger.run import LiveRun
 from roundsman.ledger.store import Store
 
-STOPPING, STOPPED = "stopping", "stopped"
+STOPPING, STOPPED, ALREADY = "stopping", "stopped", "stopped already"
 OVER = ("done", "stopped")
 """Statuses of runs that have ended."""
 
@@ -27,19 +26,22 @@ def person() -> str:
 
 
 def stop_run(store: Store, run_id: str, who: str) -> str:
-    """End a run: `stopped` when no process had it, `stopping` when one has.
+    """End a run: `stopped` when no process had it, `stopping` when one has, `stopped already` when
+    it was stopped before.
 
     The request is durable first. A process that has the run sees it before its next call; one
     that takes the run up later stops at once.
 
     Raises:
         RunNotFound: there is none of that id.
-        UsageError: it is over.
+        RunOver: it has come to its end by itself, maybe only just now.
         JournalDamaged: its journal is not whole, and no process has it.
     """
     status = store.info(run_id).status
+    if status == STOPPED:
+        return ALREADY
     if status in OVER:
-        raise UsageError(f"run {run_id} is over ({status}); there is nothing to stop")
+        raise RunOver(f"run {run_id} is over ({status}); there is nothing to stop")
     store.request_stop(run_id, who)
     try:
         with LiveRun.borrow(store, run_id) as run:
@@ -49,6 +51,15 @@ def stop_run(store: Store, run_id: str, who: str) -> str:
             run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
     except LeaseHeld:
         return STOPPING
+    except RunNotFound:  # deleted meanwhile
+        store.withdraw_stop(run_id)
+        raise
+    except RunOver:  # it ended between the two looks
+        store.withdraw_stop(run_id)
+        status = store.info(run_id).status
+        if status == STOPPED:
+            return ALREADY
+        raise RunOver(f"run {run_id} ended by itself ({status}) before it was stopped") from None
     return STOPPED
 
 
@@ -64,8 +75,9 @@ def await_stop(store: Store, run_ids: list[str], seconds: float) -> list[str]:
 
 def _over(store: Store, run_id: str) -> bool:
     """Whether it ended, or its process did before it could."""
-    if store.info(run_id).status in OVER:
+    try:
+        return stop_run(store, run_id, "") != STOPPING
+    except (RunOver, RunNotFound):
         return True
-    with suppress(LeaseHeld, UsageError):
-        return stop_run(store, run_id, "") == STOPPED
-    return store.info(run_id).status in OVER
+    except LedgerError:  # damaged, or out of reach just now: it hinders no other
+        return False

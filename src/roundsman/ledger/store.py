@@ -149,6 +149,10 @@ class Store:
             (run_id, time.time(), _clean(who)),
         )
 
+    def withdraw_stop(self, run_id: str) -> None:
+        """The run has ended: nobody asks it to any more."""
+        self.db.execute("delete from stops where run_id=?", (run_id,))
+
     def stop_request(self, run_id: str) -> tuple[float, str] | None:
         """When the run was asked to end, and by whom. Looked at before every call of the run."""
         rows = self.db.query("select at, who from stops where run_id=?", (run_id,))
