@@ -99,6 +99,32 @@ def test_a_day_that_is_spent_keeps_a_job_from_beginning(here: Journal, stopped: 
     store.close()
 
 
+def test_a_failed_job_that_is_asked_for_again_is_reserved_anew(
+    here: Journal, stopped: Event
+) -> None:
+    store = here.open()
+    _begun(store, stopped)._lease.release()
+    assert carry(Job("r2", again=True), stopped, print)["status"] == "done"
+    store.close()
+    store = here.open()
+    run = LiveRun.start(
+        store, (), policy="p", run_id="r3",
+        setup={**store.records("r2")[0].body["setup"], "agent": "another"},
+    )  # fmt: skip
+    run.write(ev.Asked(id="q1", about="limit", limits=("tokens",)))
+    run.write(ev.Answered(id="q1", decision="grant", granted={"tokens": 5_000}))
+    run._lease.release()
+    set_limit(store, 60_000)
+    assert carry(Job("r3", again=True), stopped, print)["status"] == "failed"
+    assert tokens_today(store) == 0
+    assert admit(store, "another", 26_000)  # 30,000 would fit, 35,000 do not
+    said: list[str] = []
+    with pytest.raises(Left):
+        carry(Job("r3", again=True), stopped, said.append)
+    assert said == ["waits r3 the day's tokens are spent or reserved"]
+    store.close()
+
+
 def test_a_server_that_is_away_is_waited_for(
     stopped: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

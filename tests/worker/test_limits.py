@@ -51,6 +51,36 @@ def test_what_a_run_did_not_spend_is_free_again(journal: Journal) -> None:
     store.close()
 
 
+def test_what_was_settled_is_reserved_anew_when_it_is_asked_for_again(journal: Journal) -> None:
+    store = journal.open()
+    set_limit(store, 100)
+    assert admit(store, "a", 60)
+    settle(store, "a", 10)  # it failed
+    assert admit(store, "b", 50)
+    assert not admit(store, "a", 60)  # 10 are spent, 50 more would be 110
+    assert tokens_today(store) == 60
+    settle(store, "b", 40)
+    assert admit(store, "a", 60)
+    assert tokens_today(store) == 100
+    assert admit(store, "a", 60)  # handed out again: that stands
+    assert not admit(store, "a", 61)  # a person granted more than there is today
+    store.close()
+
+
+def test_a_run_that_goes_on_on_another_day_is_reserved_of_that_day(journal: Journal) -> None:
+    store = journal.open()
+    set_limit(store, 100)
+    assert admit(store, "a", 60)
+    store.db.execute("update spent set day=day-1")
+    assert tokens_today(store) == 0
+    assert admit(store, "b", 60)
+    assert not admit(store, "a", 60)
+    settle(store, "b", 40)
+    assert admit(store, "a", 60)
+    assert tokens_today(store) == 100
+    store.close()
+
+
 def test_reservations_of_any_sizes_stay_within_the_limit(journal: Journal) -> None:
     store = journal.open()
     set_limit(store, 500)

@@ -1,6 +1,7 @@
 """Tokens a day, over all workers: reserved before an investigation begins, settled when it ended.
 
-The day is of UTC and of the database's clock. A run is charged to the day it began on.
+The day is of UTC and of the database's clock. A run is charged, whole, to the day it was taken up
+last: what it spent before midnight counts again, so that no day is ever overdrawn.
 """
 
 from __future__ import annotations
@@ -35,33 +36,41 @@ def tokens_today(store: Store) -> int:
 def admit(store: Store, run_id: str, most: int | None) -> bool:
     """Reserve what a run may spend at most; False: not today, or not while others hold so much.
 
-    A run that was admitted before keeps its reservation.
+    A run that holds as much today keeps its reservation. One that was settled (it failed, and is
+    asked for again), was granted more since, or goes on on a later day, has to be admitted anew.
 
     Raises:
         UsageError: the run could never be admitted.
     """
     limit = limit_of(store)
-    known = bool(store.db.query("select 1 from spent where run_id=?", (run_id,)))
-    if limit is not None and most is None and not known:
+    with store.db.transaction():
+        store.db.alone()
+        today = _today(store)
+        rows = store.db.query("select day, tokens from spent where run_id=?", (run_id,))
+        held = int(rows[0][1]) if rows and rows[0][0] == today else 0
+        if held and most is not None and held >= most:
+            return True
+        if limit is not None:
+            _refuse_for_good(most, limit)
+            if _spent(store, today) - held + (most or 0) > limit:
+                return False
+        store.db.execute("delete from spent where day<?", (today - _KEPT_DAYS,))
+        store.db.execute("delete from spent where run_id=?", (run_id,))
+        store.db.execute("insert into spent values(?,?,?)", (run_id, today, most or 0))
+    return True
+
+
+def _refuse_for_good(most: int | None, limit: int) -> None:
+    if most is None:
         raise UsageError(
             f"its policy has no run.tokens, and the workers may spend {limit:,} tokens a day: what "
             f"is not bounded cannot be reserved; set run.tokens"
         )
-    if limit is not None and most is not None and most > limit and not known:
+    if most > limit:
         raise UsageError(
             f"its policy allows {most:,} tokens, and the workers may spend {limit:,} a day in all; "
             f"lower run.tokens, or raise the limit: roundsman worker --tokens-a-day N"
         )
-    with store.db.transaction():
-        store.db.alone()
-        today = _today(store)
-        if store.db.query("select 1 from spent where run_id=?", (run_id,)):
-            return True
-        if limit is not None and _spent(store, today) + (most or 0) > limit:
-            return False
-        store.db.execute("delete from spent where day<?", (today - _KEPT_DAYS,))
-        store.db.execute("insert into spent values(?,?,?)", (run_id, today, most or 0))
-    return True
 
 
 def settle(store: Store, run_id: str, tokens: int) -> None:

@@ -19,8 +19,8 @@ from roundsman.errors import (
     SetupChanged,
     WaitsForPerson,
 )
-from roundsman.ledger import Store, open_store
-from roundsman.policy import load_policy
+from roundsman.ledger import Store, fold, open_store
+from roundsman.policy import Policy, load_policy
 from roundsman.worker.daylimit import admit, settle
 
 FINAL = (Divergence, JournalDamaged, SetupChanged)
@@ -105,7 +105,7 @@ def _once(job: Job, store: Store) -> dict[str, Any] | None:
         raise RunNotFound(f"no run {job.run_id!r} to go on with; see: roundsman runs list")
     else:
         policy = load_policy(job.policy)
-    if not admit(store, job.run_id, policy.run.tokens):
+    if not admit(store, job.run_id, _most(store, job.run_id, policy, begun)):
         return None
     if begun:
         report, _ = resume(job.run_id, store)
@@ -126,6 +126,13 @@ def _once(job: Job, store: Store) -> dict[str, Any] | None:
     if info.status == "waiting":
         return _result(job, "waiting", str(report["stop"].get("detail", "")))
     raise LedgerError(str(report["stop"].get("detail") or f"run {job.run_id} was broken off"))
+
+
+def _most(store: Store, run_id: str, policy: Policy, begun: bool) -> int | None:
+    """Tokens the run may spend in all, with what a person has granted."""
+    if policy.run.tokens is None or not begun:
+        return policy.run.tokens
+    return policy.run.tokens + int(fold(store.records(run_id)).asks.more("tokens"))
 
 
 def _failed(job: Job, error: RoundsmanError) -> dict[str, Any]:
