@@ -118,10 +118,17 @@ def test_who_may_not_answer_is_told_why(store: Store, monkeypatch: pytest.Monkey
         answer(store, "r3", "q1", "approve", by="eve")
 
 
-@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), 10**16, True, "5", 0.5])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), -float("inf"), True, "5", 0.5])
 def test_what_grants_nothing_is_refused(value: Any) -> None:
     with pytest.raises(UsageError, match=r"--steps .* (grants nothing|whole)"):
         checked_grant({"steps": value})
+
+
+@pytest.mark.parametrize("value", [10**16, 10**400, 1e300, float("inf")])
+def test_what_is_more_than_anything_is_told_as_that(value: float) -> None:
+    for limit in ("steps", "usd"):
+        with pytest.raises(UsageError, match=r"is more than can be granted .* --accept-change"):
+            checked_grant({limit: value})
 
 
 @given(

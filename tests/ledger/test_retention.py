@@ -43,15 +43,18 @@ def test_only_what_is_old_and_over_is_deleted(store: Store) -> None:
     assert store.rows("old") == store.rows("half") == []
 
 
-@pytest.mark.parametrize("age", ["0d", "-3d", "30", "", "d", "nan", "1y", "30d ago", "٣d"])
+@pytest.mark.parametrize("age", ["-3d", "30", "", "d", "nan", "1y", "30d ago", "٣d", "1.5d"])
 def test_what_is_no_age_is_refused(age: str) -> None:
-    with pytest.raises(UsageError, match="is no age; write one above zero"):
+    with pytest.raises(UsageError, match="is no age; write a number and its unit"):
         parse_age(age)
+    with pytest.raises(UsageError, match="no time at all"):
+        parse_age("0d")
 
 
-@given(st.integers(1, 999), st.integers(0, 23))
-def test_ages_add_up(days: int, hours: int) -> None:
-    assert parse_age(f"{days}d{hours}h") == days * 86400 + hours * 3600
+@given(st.integers(1, 999), st.integers(0, 23), st.integers(0, 59))
+def test_ages_add_up(days: int, hours: int, seconds: int) -> None:
+    whole = days * 86400 + hours * 3600 + seconds
+    assert parse_age(f"{days}d{hours}h{seconds}s") == whole
 
 
 def chain_holds(lines: list[str]) -> bool:

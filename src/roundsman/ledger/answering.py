@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from roundsman.ledger.store import Store
 PATIENCE_S = 10.0
 """How long an answer waits for somebody else who is writing to the run just now."""
 MOST = 10**15
+"""The most that is granted at once, of whatever is counted."""
 _WHOLE = frozenset({"tokens", "steps", "actions", "max_rounds"})
 
 
@@ -25,14 +25,21 @@ def checked_grant(granted: Mapping[str, float]) -> dict[str, float]:
     """What is granted, by the name of each limit's rule.
 
     Raises:
-        UsageError: a value that is no number above zero, or no whole one where that is counted.
+        UsageError: a value that is no number above zero, too large, or no whole one where that is
+            counted.
     """
     found: dict[str, float] = {}
     for limit, value in granted.items():
         name = OPTIONS.get(limit, limit)
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or not 0 < value <= MOST:
+        if not number or value != value or value <= 0:
             raise UsageError(f"--{name} {value} grants nothing; give a number above zero")
+        if value > MOST:
+            shown = f"{value:,}" if value < 10**30 else "of that size"
+            raise UsageError(
+                f"--{name} {shown} is more than can be granted ({MOST:,}); to go on without "
+                f"the limit, resume with a policy that has none: --policy FILE --accept-change"
+            )
         if limit in _WHOLE and value != int(value):
             raise UsageError(f"--{name} {value} is counted in whole ones; give such a number")
         found[limit] = int(value) if limit in _WHOLE else float(value)

@@ -12,23 +12,26 @@ from roundsman.ledger.records import RunInfo
 from roundsman.ledger.stop import OVER
 from roundsman.ledger.store import Store
 
-_AGE = re.compile(r"(?=\d)(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?", re.ASCII)
-_UNITS_S = (7 * 86400, 86400, 3600, 60)
+_AGE = re.compile(r"(?=\d)" + "".join(rf"(?:(\d{{1,6}}){unit})?" for unit in "wdhms"), re.ASCII)
+_UNITS_S = (7 * 86400, 86400, 3600, 60, 1)
 
 
 def parse_age(text: str) -> float:
-    """Seconds of an age such as `30d`, `2w`, `12h` or `1d12h`.
+    """Seconds of an age such as `30d`, `2w`, `12h`, `90s` or `1d12h`.
 
     Raises:
         UsageError: it is none, or zero.
     """
     match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(
+            f"{text!r} is no age; write a number and its unit: 30d, 2w, 12h, 5m or 90s"
+        )
     seconds = sum(
-        int(part or 0) * unit
-        for part, unit in zip(match.groups() if match else (), _UNITS_S, strict=False)
+        int(part or 0) * unit for part, unit in zip(match.groups(), _UNITS_S, strict=True)
     )
-    if seconds <= 0:
-        raise UsageError(f"{text!r} is no age; write one above zero, such as 30d, 2w or 12h")
+    if seconds == 0:
+        raise UsageError(f"{text!r} is no time at all; write an age above zero, such as 30d")
     return float(seconds)
 
 
