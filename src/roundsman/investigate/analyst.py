@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.facts import Facts, Moved, collect, echoes
 from roundsman.investigate.runbooks import asked_in
+from roundsman.investigate.steps import attempt
 from roundsman.investigate.windows import MINUTES, offsets
 from roundsman.investigate.wording import say_change, say_moved
 from roundsman.sources.times import parse_time
@@ -222,7 +224,8 @@ def _answer(facts: Facts) -> dict[str, Any]:
     findings: list[dict[str, Any]] = []
     judged = judge(facts)
     symptoms = facts.symptoms()
-    cause = _cause(facts, judged) if symptoms else None
+    lost = facts.broken  # the verdict goes the same way, and says what failed there
+    cause = attempt(lost, "wording the cause", partial(_cause, facts, judged)) if symptoms else None
     metrics = [one for one in symptoms if not one.log]
     for one in [*metrics[:_MOST_SYMPTOMS], *facts.bad_logs[:_MOST_LOGS]]:
         findings.append(
@@ -249,8 +252,8 @@ def _answer(facts: Facts) -> dict[str, Any]:
         )
     if cause:  # after its parts: said first, it would make each of them a repetition
         findings.append(cause)
-    findings += _along_the_calls(facts)
-    findings += _ruled_out(facts, judged)
+    findings += attempt(lost, "along the calls", partial(_along_the_calls, facts)) or []
+    findings += attempt(lost, "what is ruled out", partial(_ruled_out, facts, judged)) or []
     if not findings and facts.looked:
         found_counts = facts.counts.items()
         looked = ", ".join(f"{count} {name}" for name, count in found_counts if name != "moved")
@@ -276,7 +279,9 @@ def plan(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]] | d
         return earlier
     overview += len(earlier)
     asked = {triple[0]: args for triple, (_, args, _) in zip(triples, exchanges, strict=True)}
-    if len(exchanges) == overview and (closer := _closer(collect(triples), asked)):
-        return closer
+    if len(exchanges) == overview:
+        facts = collect(triples)
+        if closer := attempt(facts.broken, "a closer look", partial(_closer, facts, asked)):
+            return closer
     # the narrow results first: a movement is cited from the result that shows it best
     return _answer(collect([*triples[overview:], *triples[:overview]]))

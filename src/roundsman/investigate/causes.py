@@ -6,11 +6,13 @@ Used twice: the analyst words its proposal from here, and the verdict accepts no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from roundsman.investigate.conditions import Condition, conditions
 from roundsman.investigate.facts import CLOCK, Facts
 from roundsman.investigate.harm import Harm, harm_of
-from roundsman.investigate.place import Place, place_of
+from roundsman.investigate.place import NOWHERE, Place, place_of
+from roundsman.investigate.steps import attempt
 from roundsman.investigate.suspects import Suspect, suspects
 from roundsman.investigate.wording import say_change
 
@@ -19,6 +21,8 @@ ENOUGH, LEAD = 2.75, 0.5
 #: weight and lead from which a cause is called likely, and as good as certain
 _MEDIUM, _MEDIUM_LEAD = 4.0, 1.0
 _HIGH, _HIGH_LEAD = 5.5, 2.0
+#: steps without which no cause is more than a guess
+_HARM, _CHANGES = "what users suffered", "weighing the changes"
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class Judgement:
 
     def confidence(self, one: Candidate, facts: Facts) -> str:
         """high, medium or low (see docs/investigate.md for what each is worth)."""
+        if facts.broken:  # what was not weighed might have won
+            return "low"
         rival = self.rival(one)
         lead = one.score - max(0.0, rival.score) if rival else one.score
         metric = any(not sign.log for sign in (*self.harm.signs, *self.harm.resources))
@@ -77,13 +83,20 @@ class Judgement:
 
 
 def judge(facts: Facts) -> Judgement:
-    """Weigh every cause that results allow."""
-    harm = harm_of(facts)
-    place = place_of(facts, harm)
-    found = [Candidate(one, None) for one in suspects(facts)]
+    """Weigh every cause that results allow.
+
+    A step that raises is named in `facts.broken`; the others are weighed without it.
+    """
+    lost = facts.broken
+    harm = attempt(lost, _HARM, partial(harm_of, facts)) or Harm((), (), {})
+    place = attempt(lost, "where it began", partial(place_of, facts, harm)) or NOWHERE
+    weighed = attempt(lost, _CHANGES, partial(suspects, facts)) or []
+    found = [Candidate(one, None) for one in weighed]
     found += [Candidate(None, one) for one in conditions(facts, harm, place)]
     ranked = tuple(sorted(found, key=lambda one: -one.score))
     if not harm.signs:
+        if _HARM in lost:
+            return Judgement(harm, place, ranked, None, "what users suffered could not be told")
         why = "something moved, but nothing that users feel"
         return Judgement(harm, place, ranked, None, why)
     if harm.over:

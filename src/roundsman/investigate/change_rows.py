@@ -4,12 +4,14 @@ diff could bring about."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from functools import partial
 from typing import Any
 
 from roundsman.analysis.effects import effects, named_in
 from roundsman.analysis.harmless import harmless
 from roundsman.analysis.patches import Patch, parse_patch
+from roundsman.investigate.steps import attempt
 from roundsman.sources import Change
 from roundsman.sources.times import iso
 
@@ -30,15 +32,25 @@ def _shipped(change: Change, commits: Sequence[Change]) -> Change | None:
     return next((one for one in commits if _same(one.commit, change.commit)), None)
 
 
-def change_rows(changes: Sequence[Change], known: Sequence[Change]) -> list[dict[str, Any]]:
+def change_rows(
+    changes: Sequence[Change],
+    known: Sequence[Change],
+    broken: MutableMapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
     """Rows of these changes, newest first.
 
     `known` are all changes there are, these among them: a commit some deploy ships is told with the deploy
-    and has no row of its own.
+    and has no row of its own. One whose diff cannot be read keeps its row; why is put into `broken`.
     """
+    lost: MutableMapping[str, str] = {} if broken is None else broken
     commits = [one for one in known if one.kind == "commit"]
     deployed = {id(shipped) for one in known if (shipped := _shipped(one, commits)) is not None}
-    patches = {id(one): parse_patch(one.patch) for one in known if one.patch}
+    none = Patch((), (), (), ())
+    patches = {
+        id(one): attempt(lost, f"the diff of {one.name}", partial(parse_patch, one.patch)) or none
+        for one in known
+        if one.patch
+    }
     touched: Counter[str] = Counter()
     for patch in patches.values():
         touched.update(named_in(patch))
@@ -48,7 +60,7 @@ def change_rows(changes: Sequence[Change], known: Sequence[Change]) -> list[dict
         if id(one) in deployed:
             continue
         commit = _shipped(one, commits) or (one if one.kind == "commit" else None)
-        patch = patches.get(id(commit)) or patches.get(id(one)) or Patch((), (), (), ())
+        patch = patches.get(id(commit)) or patches.get(id(one)) or none
         row: dict[str, Any] = {
             "at": iso(one.at),
             "kind": one.kind,
@@ -63,7 +75,8 @@ def change_rows(changes: Sequence[Change], known: Sequence[Change]) -> list[dict
             row["deployed"] = False
         if one.first:
             row["first"] = True
-        row |= _reading(one, commit, patch, touched)
+        reading = partial(_reading, one, commit, patch, touched)
+        row |= attempt(lost, f"what {one.name} can bring about", reading) or {}
         out.append(row)
     return out
 

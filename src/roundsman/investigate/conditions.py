@@ -5,12 +5,14 @@ a node, damaged data. Each is named only when results show it itself, not only w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from roundsman.investigate.facts import Facts, Moved
 from roundsman.investigate.harm import Harm
 from roundsman.investigate.place import Place, calls_of
+from roundsman.investigate.steps import attempt
 from roundsman.investigate.wording import say_moved
 from roundsman.sources.times import iso
 
@@ -70,13 +72,19 @@ def conditions(facts: Facts, harm: Harm, place: Place) -> list[Condition]:
     """What results show of such causes, the likeliest first."""
     if not harm.signs or harm.onset is None:
         return []
-    found = [
-        *_certificate(facts, harm, place),
-        *_traffic(facts, harm, place),
-        *_outside(facts, harm),
-        *_said(facts, harm, place),
-    ]
+    found: list[Condition] = []
+    for what, kind in (
+        ("an expired certificate", partial(_certificate, facts, harm, place)),
+        ("more traffic", partial(_traffic, facts, harm, place)),
+        ("a failing provider", partial(_outside, facts, harm)),
+        ("what lines say outright", partial(_said, facts, harm, place)),
+    ):
+        found += attempt(facts.broken, f"weighing {what}", partial(_all, kind)) or []
     return sorted(found, key=lambda one: -one.score)
+
+
+def _all(kind: Callable[[], Iterable[Condition]]) -> list[Condition]:
+    return list(kind())
 
 
 def _troubled(facts: Facts) -> list[Moved]:

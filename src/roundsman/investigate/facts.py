@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from roundsman.investigate.call_facts import CallFacts
 from roundsman.investigate.entries import Changed as Changed
 from roundsman.investigate.entries import Moved as Moved
 from roundsman.investigate.entries import Standing as Standing
+from roundsman.investigate.steps import attempt
 from roundsman.sources.times import parse_time
 
 #: a change may be written down this long after its first effect (clocks, sampling), in seconds
@@ -36,7 +38,8 @@ class Facts:
     `counts` are the largest a result gave, `counted_in` the results that did, `earlier` the minutes of
     the incident's window before the newest piece that was looked at, `end` the last moment looked at.
     `alerted` and `alert_at`: whom the alert names, and when it came. `furthest` and `makeup`: services by
-    how far their metrics moved in a bad direction, and by how much what they log changed.
+    how far their metrics moved in a bad direction, and by how much what they log changed. `broken`: steps of
+    the analysis that raised, with why.
     """
 
     metrics: list[Moved] = field(default_factory=list)
@@ -56,6 +59,7 @@ class Facts:
     alert_at: float | None = None
     furthest: dict[str, Standing] = field(default_factory=dict)
     makeup: dict[str, Standing] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
 
     @property
     def bad_logs(self) -> list[Moved]:
@@ -183,7 +187,10 @@ def _enter(same: list[Moved], one: Moved) -> None:
 
 
 def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
-    """Facts from (evidence id, tool, result) triples; repeats of the same entry count once."""
+    """Facts from (evidence id, tool, result) triples; repeats of the same entry count once.
+
+    A result that cannot be read is named in `broken` and costs nothing else.
+    """
     facts = Facts()
     seen: set[tuple[str, str, str]] = set()
     moved: dict[tuple[str, str, str], list[Moved]] = {}
@@ -191,47 +198,74 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
         if not isinstance(result, Mapping) or result.get("status") in ("error", "blocked"):
             facts.failed.append(tool)
             continue
-        facts.looked.setdefault(tool, evidence)
-        counts = result.get("counts")
-        for name, count in (counts if isinstance(counts, Mapping) else {}).items():
-            if isinstance(count, int) and count >= facts.counts.get(name, 0):
-                if name not in facts.counts or count > facts.counts[name]:
-                    facts.counted_in[name] = evidence
-                facts.counts[name] = count
-        query = result.get("query")
-        until = parse_time(query.get("to")) if isinstance(query, Mapping) else None
-        if until is not None and tool in ("query_logs", "query_metrics"):
-            facts.end = max(until, facts.end or until)
-        _stand_out(facts, evidence, result)
-        earlier = result.get("earlier_minutes")
-        if isinstance(earlier, int):
-            facts.earlier = max(facts.earlier, earlier)
-        for field_name, log in (("series", False), ("templates", True)):
-            for row in result.get(field_name) or []:
-                if not log and (gone := _ran_out(evidence, row)):
-                    facts.expiries.append(gone)
-                one = _moved(evidence, row, log)
-                if one:
-                    _enter(moved.setdefault((field_name, one.service, one.name), []), one)
-        for row in result.get("changes") or []:
-            at = parse_time(row.get("at")) if isinstance(row, Mapping) else None
-            if at is None:
-                continue
-            key = ("change", str(row.get("service")), f"{at} {row.get('name')}")
-            if key not in seen:
-                seen.add(key)
-                facts.changes.append(Changed(evidence, at, row))
-        facts.along.add(evidence, result)
+        for part, take in (
+            ("what it looked at", partial(_looked_at, facts, evidence, tool, result)),
+            ("services that stand out", partial(_stand_out, facts, evidence, result)),
+            ("what moved", partial(_movements, facts, moved, evidence, result)),
+            ("changes", partial(_changes, facts, seen, evidence, result)),
+            ("calls", partial(facts.along.add, evidence, result)),
+        ):
+            attempt(facts.broken, f"{part} of {evidence} ({tool})", take)
     facts.changes.sort(key=lambda change: change.at)
     for one in (one for same in moved.values() for one in same):
-        if one.log:
-            facts.logs.append(one)
-        elif one.row.get("moved") == "transient":
-            facts.transients.append(one)
-        elif one.row.get("setting") and (
-            one.row.get("moved") != "step" or any(echoes(one, c) for c in facts.changes)
-        ):
-            facts.settings.append(one)
-        else:
-            facts.metrics.append(one)
+        attempt(facts.broken, f"{one.name[:80]} of {one.service}", partial(_sort, facts, one))
     return facts
+
+
+def _looked_at(facts: Facts, evidence: str, tool: str, result: Mapping[str, Any]) -> None:
+    facts.looked.setdefault(tool, evidence)
+    counts = result.get("counts")
+    for name, count in (counts if isinstance(counts, Mapping) else {}).items():
+        if isinstance(count, int) and count >= facts.counts.get(name, 0):
+            if name not in facts.counts or count > facts.counts[name]:
+                facts.counted_in[name] = evidence
+            facts.counts[name] = count
+    query = result.get("query")
+    until = parse_time(query.get("to")) if isinstance(query, Mapping) else None
+    if until is not None and tool in ("query_logs", "query_metrics"):
+        facts.end = max(until, facts.end or until)
+    earlier = result.get("earlier_minutes")
+    if isinstance(earlier, int):
+        facts.earlier = max(facts.earlier, earlier)
+
+
+def _movements(
+    facts: Facts,
+    moved: dict[tuple[str, str, str], list[Moved]],
+    evidence: str,
+    result: Mapping[str, Any],
+) -> None:
+    for field_name, log in (("series", False), ("templates", True)):
+        for row in result.get(field_name) or []:
+            if not log and (gone := _ran_out(evidence, row)):
+                facts.expiries.append(gone)
+            one = _moved(evidence, row, log)
+            if one:
+                _enter(moved.setdefault((field_name, one.service, one.name), []), one)
+
+
+def _changes(
+    facts: Facts, seen: set[tuple[str, str, str]], evidence: str, result: Mapping[str, Any]
+) -> None:
+    for row in result.get("changes") or []:
+        at = parse_time(row.get("at")) if isinstance(row, Mapping) else None
+        if at is None:
+            continue
+        key = ("change", str(row.get("service")), f"{at} {row.get('name')}")
+        if key not in seen:
+            seen.add(key)
+            facts.changes.append(Changed(evidence, at, row))
+
+
+def _sort(facts: Facts, one: Moved) -> None:
+    """A movement to those of its kind."""
+    if one.log:
+        facts.logs.append(one)
+    elif one.row.get("moved") == "transient":
+        facts.transients.append(one)
+    elif one.row.get("setting") and (
+        one.row.get("moved") != "step" or any(echoes(one, c) for c in facts.changes)
+    ):
+        facts.settings.append(one)
+    else:
+        facts.metrics.append(one)

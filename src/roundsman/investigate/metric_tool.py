@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ import numpy as np
 from roundsman.analysis import find_onset, growing_since, ran_out
 from roundsman.analysis.around import around, is_coarse
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
-from roundsman.analysis.onset import Onset
 from roundsman.analysis.symptoms import FILLS, hurts, kinds_of, runs_short
 from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.pieces import alert_of, earlier_of, window_of
+from roundsman.investigate.steps import noted
 from roundsman.sources import Series, Unseen, Window
 from roundsman.sources.times import iso
 
@@ -94,7 +95,8 @@ def _at_alert(incident: Incident, window: Window, found: Sequence[Series]) -> li
     return sorted(best.values(), key=lambda one: -one["far"])[:_SERVICES]
 
 
-def _describe(series: Series, onset: Onset | None) -> dict[str, Any]:
+def _row(series: Series, extent: Window) -> dict[str, Any]:
+    onset = find_onset(series, extent)
     row: dict[str, Any] = {
         "service": series.service,
         "metric": series.metric,
@@ -154,8 +156,9 @@ def query_metrics(
     query = {"tool": "query_metrics", "service": service, "metric": metric}
     query |= {"raw": paste.line(incident, "metrics", window, service, metric)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
-    everything = incident.source.series(window)
-    found = incident.source.series(window, service, metric)
+    source = incident.source
+    everything = source.series(window)
+    found = source.series(window, service, metric)
     if not found:
         names = sorted({f"{s.service}/{s.metric}" for s in everything})
         result = {
@@ -172,9 +175,18 @@ def query_metrics(
         return finish(result, ())
     extent = Window(min(s.times[0] for s in everything), max(s.times[-1] for s in everything))
     fitted = _worth_fitting(found)
-    _note_gaps(incident, window, everything, len(found) - len(fitted))
-    rows = [_describe(one, find_onset(one, extent)) for one in fitted]
-    _trends(incident, window, rows)
+    gaps = partial(_note_gaps, incident, window, everything, len(found) - len(fitted))
+    noted(source, "where metrics stop", gaps)
+    rows = []
+    for one in fitted:
+        row = noted(source, "when a metric moved", partial(_row, one, extent))
+        rows += [row] if row is not None else []
+    noted(source, "since when metrics grow", partial(_trends, incident, window, rows))
+    services: list[dict[str, Any]] = []
+    if not (service or metric):
+        at_alert = partial(_at_alert, incident, window, fitted)
+        services = noted(source, "services at the alert", at_alert) or []
+        services = services or noted(source, "services that moved", partial(_furthest, rows)) or []
     rows.sort(key=lambda row: ("moved" not in row, row.get("setting", False), -row.get("score", 0)))
     if len(rows) <= 2:
         for row in rows:
@@ -193,9 +205,7 @@ def query_metrics(
             "query": query,
             "series": rows[:_SERIES],
             "method": ONSET_METHOD,
-            "services": []
-            if service or metric
-            else _at_alert(incident, window, fitted) or _furthest(rows),
+            "services": services,
             "counts": {"series": len(found), "moved": moved},
             **earlier_of(incident, window),
             **alert_of(incident),

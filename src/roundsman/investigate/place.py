@@ -52,6 +52,9 @@ class Place:
         return _QUIET, "nothing moved in its service"
 
 
+NOWHERE = Place(frozenset(), {}, frozenset(), frozenset(), frozenset())
+
+
 def calls_of(facts: Facts) -> set[tuple[str, str]]:
     """Who calls whom, lower case: traces and call graph, and error lines that name another service."""
     calls = {(a.lower(), b.lower()) for a, b in facts.along.calls}

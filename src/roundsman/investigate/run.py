@@ -32,6 +32,8 @@ from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy
 from roundsman.sources import IncidentFolder
 
+#: what the verdict says beside the cause
+_BESIDE = ("alternatives", "services", "broken")
 Watcher = Callable[[Event, LiveRun], None]
 
 
@@ -188,7 +190,7 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
     if incident.runbook:
         report["runbook"] = incident.runbook.as_dict()
     cause = settle([], [])
-    report["alternatives"], report["services"] = cause.pop("alternatives"), cause.pop("services")
+    report |= {key: cause.pop(key) for key in _BESIDE}
     report["cause"] = cause | {"because": "the report was left before the verdict was settled"}
     missing: list[dict[str, Any]] = []
     _save(run, report, missing)
@@ -209,7 +211,7 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
     if left and said and report["cause"]["abstained"]:
         note = "; part of the window was not looked at (see what was not seen)"
         report["cause"]["because"] += note
-    report["unseen"] = [*incident.unseen, *left, *missing]
+    report["unseen"] = [*incident.unseen, *left, *report.pop("broken"), *missing]
     if run.broken and report["stop"]["reason"] != "asked":
         report["cause"]["next_action"] = (
             f"when the journal can be used: roundsman resume {run.run_id}"
@@ -229,11 +231,11 @@ def _save(run: LiveRun, report: dict[str, Any], missing: list[dict[str, Any]]) -
 
 def _verdict(report: dict[str, Any], evidence: list[dict[str, Any]]) -> dict[str, Any]:
     cause = settle(report["findings"], evidence)
-    alternatives, services = cause.pop("alternatives", []), cause.pop("services", [])
+    beside = {key: cause.pop(key) for key in _BESIDE}
     named = (f for f in report["findings"] if f["statement"] == cause.get("statement"))
     cause.setdefault("evidence", next((f["evidence"] for f in named), []))
     seen = _only_what_was_seen(cause, report)
-    return {"cause": seen, "alternatives": alternatives, "services": services}
+    return {"cause": seen, **beside}
 
 
 def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 
 from roundsman.analysis import shared_words, words
 from roundsman.investigate.facts import CLOCK, LOOK_BACK, Changed, Facts, echoes
 from roundsman.investigate.harm import Harm, harm_of
 from roundsman.investigate.place import Place, place_of
+from roundsman.investigate.steps import attempt
 
 #: how much a kind of trouble tells, when a change can produce it
 _STRENGTH = {
@@ -87,11 +89,8 @@ def suspects(facts: Facts) -> list[Suspect]:
     names = [one.name for one in symptoms]
     # a service's own name in a change's name or text connects nothing
     own = set().union(*(words(name) for name in {*services, *(c.service for c in facts.changes)}))
-    out = []
-    for change in facts.changes:
-        back = LOOK_BACK if not facts.grew_with(change) else float("inf")
-        if not begun - back <= change.at <= anchor + CLOCK:
-            continue
+
+    def weighed(change: Changed) -> Suspect | None:
         scale = _Scale()
         echoed = [key for setting in facts.settings for key in echoes(setting, change)]
         related = {key: _telling_words(str(key), names, own) for key in change.diff}
@@ -111,21 +110,27 @@ def suspects(facts: Facts) -> list[Suspect]:
         if read and not (change.effects or change.row.get("cannot") or told or echoed):
             scale.put(_NOTHING, "nothing in it can bring about such trouble, as far as is known")
         if not (near or told or explains or len(text) > 1):
-            continue
+            return None
         strong = tuple(str(k) for k in keys if k in echoed or related[k]) or tuple(map(str, keys))
-        out.append(
-            Suspect(
-                change,
-                scale.score,
-                strong,
-                near,
-                tuple(told + text),
-                scale.words(1),
-                scale.words(-1),
-                explains,
-            )
+        return Suspect(
+            change,
+            scale.score,
+            strong,
+            near,
+            tuple(told + text),
+            scale.words(1),
+            scale.words(-1),
+            explains,
         )
-    return sorted(out, key=lambda one: (-one.score, -one.change.at))
+
+    out = []
+    for change in facts.changes:
+        back = LOOK_BACK if not facts.grew_with(change) else float("inf")
+        if begun - back <= change.at <= anchor + CLOCK:
+            what = f"weighing {change.row.get('kind')} {change.name}"[:120]
+            out.append(attempt(facts.broken, what, partial(weighed, change)))
+    found = [one for one in out if one is not None]
+    return sorted(found, key=lambda one: (-one.score, -one.change.at))
 
 
 def _weigh_effects(scale: _Scale, change: Changed, harm: Harm) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from roundsman.analysis import shifts
@@ -15,8 +16,9 @@ from roundsman.investigate.change_rows import change_rows
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.metric_tool import query_metrics as _query_metrics
 from roundsman.investigate.pieces import alert_of, earlier_of, window_of
+from roundsman.investigate.steps import noted
 from roundsman.investigate.windows import MINUTES
-from roundsman.sources import Window
+from roundsman.sources import Unseen, Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.times import iso
 
@@ -56,7 +58,7 @@ def _query_logs(
     query |= {"raw": paste.line(incident, "logs", window, service, text)}
     query |= {"from": iso(window.start), "to": iso(window.end)}
     summary, kept = incident.logs(window, service, text)
-    moved = shifts(summary)
+    moved = noted(incident.source, "which log lines are new", partial(shifts, summary)) or []
     rows = [
         {
             "service": one.template.service,
@@ -72,6 +74,8 @@ def _query_logs(
         }
         for one in moved
     ]
+    make = partial(_made_up, summary, service, text)
+    made_up = noted(incident.source, "what services log now and before", make) or {}
     left: dict[str, Any] = {"lines": max(0, summary.lines - len(kept))}
     if len(rows) > _TEMPLATES:
         left["templates"] = len(rows) - _TEMPLATES
@@ -94,7 +98,7 @@ def _query_logs(
                 "templates": len(summary.templates),
                 "errors": sum(t.count for t in summary.templates if is_bad(t.level)),
             },
-            **_made_up(summary, service, text),
+            **made_up,
             **earlier_of(incident, window),
             **alert_of(incident),
             "left_out": left,
@@ -111,7 +115,10 @@ def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, A
     query |= {"raw": paste.line(incident, "changes", window)}
     # a deploy may ship a commit from before this piece, and a commit of it may be deployed later
     known = incident.source.changes(Window(window.start - _SHIPPED, incident.window.end))
-    rows = change_rows([one for one in known if window.holds(one.at)], known)
+    broken: dict[str, str] = {}
+    rows = change_rows([one for one in known if window.holds(one.at)], known, broken)
+    for what, why in broken.items():
+        incident.source.note(Unseen(what, why))
     # what never ran goes last, where a result that is too long is cut
     rows.sort(key=lambda row: row.get("deployed") is False)
     hint = "compare each change's time with the earliest onset; a later change cannot be the cause"

@@ -8,35 +8,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from roundsman.investigate.advice import next_action
 from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.facts import LOOK_BACK, Facts, collect
-from roundsman.investigate.ranking import Ranked, rank
+from roundsman.investigate.proposals import grounded, named_by, proposes, whole_result
+from roundsman.investigate.ranking import rank
+from roundsman.investigate.steps import as_unseen, attempt
 from roundsman.investigate.wording import say_change, say_moved
-from roundsman.loop.grounding import ungrounded
 from roundsman.sources.times import iso, parse_time
 
 _MOST_ALTERNATIVES = 6
-
-
-def _result(entry: Mapping[str, Any]) -> Any:
-    """The structured result of an evidence entry; an excerpt that is JSON serves as well."""
-    found = entry.get("result")
-    if isinstance(found, Mapping):
-        return found
-    for text in (found, entry.get("excerpt")):
-        if isinstance(text, str) and text.lstrip().startswith("{"):
-            try:
-                return json.loads(text)
-            except ValueError:
-                continue
-    return {"status": entry.get("status"), "text": str(found or entry.get("excerpt") or "")}
+_ALTERNATIVES = "the alternatives"
+_PART_FAILED = "a part of the analysis failed (see what was not seen)"
 
 
 def _abstain(because: str, facts: Facts | None = None) -> dict[str, Any]:
-    onset = facts.onset() if facts else None
+    onset = attempt(facts.broken, "since when", facts.onset) if facts else None
+    affected = (
+        attempt(facts.broken, "who is affected", partial(_affected, facts, None)) if facts else []
+    )
     return {
         "service": None,
         "change": None,
@@ -47,7 +40,7 @@ def _abstain(because: str, facts: Facts | None = None) -> dict[str, Any]:
         "since": iso(onset) if onset is not None else None,
         "statement": "no cause found: " + because,
         "first_failing": None,
-        "affected": _affected(facts, None) if facts else [],
+        "affected": affected or [],
         "mechanism": None,
         "next_action": "change nothing on this evidence; keep watching, and look again with a "
         "longer window or the telemetry that is missing",
@@ -59,48 +52,6 @@ def _affected(facts: Facts, service: str | None) -> list[str]:
     for one in facts.symptoms():
         known.setdefault(one.service.lower(), one.service)
     return [name for key, name in known.items() if key and key != (service or "").lower()]
-
-
-def _grounded(
-    findings: Sequence[Mapping[str, Any]], texts: Mapping[str, str]
-) -> tuple[list[Mapping[str, Any]], list[tuple[Mapping[str, Any], str]]]:
-    good: list[Mapping[str, Any]] = []
-    bad: list[tuple[Mapping[str, Any], str]] = []
-    for finding in findings:
-        cited = [str(one) for one in finding.get("evidence") or []]
-        known = [texts[one] for one in cited if one in texts]
-        missing = ungrounded(str(finding.get("statement") or ""), known)
-        if finding.get("grounded") is False:
-            bad.append((finding, "the run did not find its statement in the results it cites"))
-        elif not known:
-            bad.append((finding, "it cites no result of this run"))
-        elif missing:
-            bad.append((finding, "not in the results it cites: " + ", ".join(missing[:5])))
-        else:
-            good.append(finding)
-    return good, bad
-
-
-def _match(finding: Mapping[str, Any], found: Sequence[Candidate]) -> Candidate | None:
-    """The candidate a finding names: a change by its name (and service if that is not enough) or time,
-    a condition by its kind."""
-    statement = str(finding.get("statement") or "").lower()
-    named = f"{finding.get('change') or ''} {statement}".lower()
-    about = f"{finding.get('service') or ''} {statement}".lower()
-    changes = [(one, one.suspect.change) for one in found if one.suspect]
-    by_name = [
-        (one, change)
-        for one, change in changes
-        if any(name and name.lower() in named for name in (change.name, change.commit))
-    ]
-    if len(by_name) > 1:
-        by_name = [(one, change) for one, change in by_name if change.service.lower() in about]
-    by_time = [(o, c) for o, c in changes if str(c.row.get("at") or "-").lower() in statement]
-    chosen = next((one for one, _ in [*by_name, *by_time]), None)
-    if chosen is None and not finding.get("change"):
-        kind = str(finding.get("kind") or "")
-        chosen = next((one for one in found if one.condition and one.condition.kind == kind), None)
-    return chosen
 
 
 def _because(one: Candidate, judgement: Judgement) -> str:
@@ -116,7 +67,8 @@ def settle(
     findings: Sequence[Mapping[str, Any]],
     evidence: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The `cause` of the report, with its `alternatives` (statement, why_not) and ranked `services`.
+    """The `cause` of the report, with its `alternatives` (statement, why_not), ranked `services`, and
+    `broken`: steps of the analysis that failed, in the form of `unseen`.
 
     `findings` are the run's findings (statement, evidence ids, optionally role, service, change,
     since). `evidence` is the report's list with the whole tool result under `result`, or a map from id
@@ -126,30 +78,35 @@ def settle(
         entries = [{"id": key, "result": value} for key, value in evidence.items()]
     else:
         entries = [dict(entry) for entry in evidence]
-    results = [(str(e.get("id")), str(e.get("tool") or ""), _result(e)) for e in entries]
+    results = [(str(e.get("id")), str(e.get("tool") or ""), whole_result(e)) for e in entries]
     texts = {key: json.dumps(value, ensure_ascii=False) for key, _, value in results}
     # a quoted log line is escaped in JSON and plain in a statement
     texts = {key: text + " " + text.replace('\\"', '"') for key, text in texts.items()}
     facts = collect(results)
-    good, bad = _grounded(findings, texts)
+    good, bad = grounded(findings, texts)
     others = [
-        {"statement": str(f.get("statement")), "why_not": why} for f, why in bad if _proposes(f)
+        {"statement": str(f.get("statement")), "why_not": why} for f, why in bad if proposes(f)
     ]
     judged = judge(facts)
-    if not facts.symptoms():
-        return _with(_abstain(_nothing_moved(facts), facts), others, rank(facts, judged))
-    for finding in (f for f in good if _proposes(f)):
-        one = _match(finding, judged.candidates)
-        why = _refused(finding, one, judged, facts)
-        if why:
+    if not attempt(facts.broken, "what moved together", facts.symptoms):
+        return _with(_abstain(_nothing_moved(facts), facts), others, facts, judged)
+    for finding in (f for f in good if proposes(f)):
+        one = named_by(finding, judged.candidates)
+        ask = partial(_refused, finding, one, judged, facts)
+        why = attempt(facts.broken, "judging a proposal", ask)
+        if why != "":
+            why = why or "it could not be judged"
             others.append({"statement": str(finding.get("statement")), "why_not": why})
             continue
-        accepted = _accept(facts, finding, one, judged)
-        ranked = rank(facts, judged, [accepted["service"], accepted["first_failing"] or ""])
-        return _with(accepted, others + _rest(facts, one, judged), ranked)
+        accept = partial(_accept, facts, finding, one, judged)
+        accepted = attempt(facts.broken, "wording the cause", accept)
+        if accepted is None:
+            continue
+        others += attempt(facts.broken, _ALTERNATIVES, partial(_rest, facts, one, judged)) or []
+        return _with(accepted, others, facts, judged)
     because = judged.why_none or "no grounded finding names what stands out as its cause"
-    rest = others + _rest(facts, None, judged)
-    return _with(_abstain(because, facts), rest, rank(facts, judged))
+    others += attempt(facts.broken, _ALTERNATIVES, partial(_rest, facts, None, judged)) or []
+    return _with(_abstain(because, facts), others, facts, judged)
 
 
 def _refused(
@@ -172,14 +129,19 @@ def _refused(
 
 
 def _with(
-    cause: dict[str, Any], alternatives: list[dict[str, Any]], services: Sequence[Ranked] = ()
+    cause: dict[str, Any], alternatives: list[dict[str, Any]], facts: Facts, judged: Judgement
 ) -> dict[str, Any]:
-    ranked = [one.to_json() for one in services]
-    return {**cause, "alternatives": alternatives[:_MOST_ALTERNATIVES], "services": ranked}
-
-
-def _proposes(finding: Mapping[str, Any]) -> bool:
-    return finding.get("role") in ("cause", None)
+    named = [] if cause["abstained"] else [cause["service"], cause["first_failing"] or ""]
+    ranking = partial(rank, facts, judged, named)
+    ranked = [one.to_json() for one in attempt(facts.broken, "ranking the services", ranking) or []]
+    if facts.broken:
+        cause = cause | {"because": f"{cause['because']}; {_PART_FAILED}"}
+    return {
+        **cause,
+        "alternatives": alternatives[:_MOST_ALTERNATIVES],
+        "services": ranked,
+        "broken": as_unseen(facts.broken),
+    }
 
 
 def _nothing_moved(facts: Facts) -> str:
