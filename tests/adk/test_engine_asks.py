@@ -191,6 +191,10 @@ async def test_an_answer_to_a_run_of_another_process_begins_no_new_one(
     assert desk.store.ids() == [desk.run_id]
     assert (desk.status, desk.ran) == ("waiting", [])
     answer(desk.store, desk.run_id, None, "approve" if yes else "deny", by="eve")
+    assert desk.status == "answered"
+    last = (await desk.confirm(events, yes))[-1]  # late, and still no new run
+    assert f"answered by eve ({'approve' if yes else 'deny'})" in last.content.parts[0].text
+    assert desk.store.ids() == [desk.run_id]
     desk.session = ""
     await desk.go(desk.run_id)
     assert (desk.status, desk.ran) == ("done", ["b"] if yes else [])

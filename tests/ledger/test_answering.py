@@ -17,8 +17,9 @@ from roundsman.errors import LeaseHeld, RunNotFound, UsageError
 from roundsman.guard import Kind, Placed, rules_for
 from roundsman.guard import events as ev
 from roundsman.guard.asking import exact_digest
-from roundsman.ledger import History, LiveRun, Store, answering
+from roundsman.ledger import History, LiveRun, Store, answering, stop_run
 from roundsman.ledger.answering import answer, checked_grant
+from roundsman.ledger.retention import old_runs
 from roundsman.policy import load_policy
 
 TOOLS = {"wipe": {"effect": "write", "approve": "always"}}
@@ -191,3 +192,25 @@ def test_a_read_that_was_broken_off_is_asked_again(store: Store, status: str, kn
     run.write(ev.ActionEnds(id="a1", tool="look", effect="read", status=status))
     past = History(store.records("r1")).replay.action("a", "c", "look")
     assert (past is not None) is known
+
+
+def test_between_the_answer_and_going_on_a_run_is_answered(store: Store) -> None:
+    asked(store)
+    asked(store, "r2")
+    LiveRun.start(store, (), policy="p", run_id="r3")._lease.release()
+    assert {i.run_id: i.status for i in store.runs()} == {
+        "r1": "waiting", "r2": "waiting", "r3": "interrupted",
+    }  # fmt: skip
+    answer(store, "r1", None, "approve", by="eve")
+    answer(store, "r2", None, "deny", by="eve")
+    assert [store.info(name).status for name in ("r1", "r2")] == ["answered", "answered"]
+    assert {i.run_id for i in old_runs(store, 4e10, unfinished=True)} == {"r1", "r2", "r3"}
+    live = LiveRun.reopen(store, rules(), "r1")
+    assert store.info("r1").status == "running"
+    live._lease.release()  # it died
+    assert store.info("r1").status == "interrupted"
+    assert stop_run(store, "r2", "eve") == "stopped"
+    asked(store, "r4")
+    answer(store, "r4", None, "approve", by="eve")
+    store.delete("r4")
+    assert "r4" not in store.ids()

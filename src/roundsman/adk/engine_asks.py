@@ -115,10 +115,18 @@ def asked_elsewhere(store: Store, session: Any, answers: set[str]) -> str:
             if call.id in answers and isinstance(original, dict):
                 asked.add(str(original.get("id")))
     for info in store.runs():
-        if info.status != "waiting":
+        if info.status not in ("waiting", "answered"):
             continue
         for question, answer in asked_in(store.records(info.run_id)).values():
-            if question.call in asked and answer is None:
+            if question.call not in asked:
+                continue
+            if answer is not None:
+                return (
+                    f"{question.id} of run {info.run_id} was answered by {answer.by or 'a person'} "
+                    f"({answer.decision or 'answered'}); go on with "
+                    f"roundsman.adk.resume(app, {info.run_id!r}, session)"
+                )
+            else:
                 return (
                     f"this answers {question.id} of run {info.run_id}, whose process is gone; answer it by "
                     f"roundsman approve {info.run_id} {question.id} (or deny), then go on with "

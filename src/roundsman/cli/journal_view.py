@@ -61,7 +61,8 @@ def interim_report(info: RunInfo, records: list[Record]) -> dict[str, Any]:
         "usage": info.usage,
         "cause": {
             "abstained": True,
-            "because": f"the run is {info.status} and has left no report",
+            "because": f"the run is {info.status} and has left no report"
+            + "; a person has said their word, and nobody went on" * (info.status == "answered"),
         },
         "evidence": evidence(records, EXCERPT),
         **guard_actions(records),

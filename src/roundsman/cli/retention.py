@@ -12,7 +12,7 @@ from roundsman.errors import LedgerError
 @click.command()
 @click.option("--older", required=True, metavar="AGE", help="Age a run must have: 30d, 2w, 12h.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@click.option("--unfinished", is_flag=True, help="Also runs that were interrupted or are waiting.")
+@click.option("--unfinished", is_flag=True, help="Also runs that can still be taken up.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 def prune(older: str, dry_run: bool, unfinished: bool, as_json: bool) -> int:
     """Delete runs that began longer ago than AGE and are over, with their journals.

@@ -42,6 +42,8 @@ def list_runs(as_json: bool) -> None:
     else:
         for line in table(found, shutil.get_terminal_size((100, 24)).columns):
             click.echo(line)
+        if any(one.status == "answered" for one in found):
+            click.echo(f"answered: {GO_ON.format('RUN')}")
 
 
 @runs.command()
@@ -92,6 +94,8 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
 
         to_terminal(saved or interim_report(info, records), PipedConsole())
         click.echo(f"status {info.status}, {plural(len(records), 'record')} in the journal")
+        if info.status == "answered":
+            click.echo(f"answered: {GO_ON.format(info.run_id)}")
     if damage is not None:
         raise damage
 
@@ -197,6 +201,9 @@ def _show_evidence(found: dict[str, Any], as_json: bool) -> None:
     result = found["result"]
     text = result if isinstance(result, str) else to_json(result)
     click.echo("\n" + clean(text, 200_000, lines=True))
+
+
+GO_ON = "a person has; go on with roundsman resume {} (in an app of your own: roundsman.adk.resume)"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from roundsman import __version__
 from roundsman.errors import JournalDamaged
 from roundsman.guard import Account, apply
-from roundsman.guard.events import KINDS, Event, from_body
+from roundsman.guard.events import KINDS, Answered, Event, from_body
 from roundsman.ledger.records import FORGET
 
 if TYPE_CHECKING:
@@ -53,6 +53,14 @@ def fold(records: Iterable[Record]) -> Account:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _unreadable(record, error) from error
     return account
+
+
+def idle_status(account: Account, records: Sequence[Record]) -> str:
+    """How an unfinished run stands that no process has: it waits for a person, was answered by one
+    and can go on, or was interrupted."""
+    if account.asks.open:
+        return "waiting"
+    return "answered" if records and records[-1].kind == Answered.kind else "interrupted"
 
 
 def overruns(records: Sequence[Record]) -> list[dict[str, Any]]:

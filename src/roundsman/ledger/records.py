@@ -29,8 +29,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """A run as `runs list` shows it; `started` in seconds since the epoch. `damaged` says why its
-    journal cannot be counted; rounds and usage are then 0 and empty."""
+    """A run as `runs list` shows it; `started` in seconds since the epoch; `status` is running,
+    waiting (for a person), answered (by one, to be resumed), interrupted, done or stopped. `damaged`
+    says why its journal cannot be counted; rounds and usage are then 0 and empty."""
 
     run_id: str
     status: str

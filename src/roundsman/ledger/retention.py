@@ -9,7 +9,7 @@ from typing import Any
 
 from roundsman.errors import LedgerError, UsageError
 from roundsman.ledger.records import RunInfo
-from roundsman.ledger.stop import OVER
+from roundsman.ledger.stop import IDLE, OVER
 from roundsman.ledger.store import Store
 
 _AGE = re.compile(r"(?=\d)" + "".join(rf"(?:(\d{{1,6}}){unit})?" for unit in "wdhms"), re.ASCII)
@@ -39,9 +39,9 @@ def old_runs(store: Store, before: float, unfinished: bool = False) -> list[RunI
     """Runs that began before this time (seconds since the epoch) and are over, oldest first.
 
     Args:
-        unfinished: also those that were interrupted or wait for a person; never one that runs.
+        unfinished: also those that can be taken up; never one that runs.
     """
-    wanted = (*OVER, "interrupted", "waiting") if unfinished else OVER
+    wanted = (*OVER, *IDLE) if unfinished else OVER
     return [r for r in reversed(store.runs()) if r.started < before and r.status in wanted]
 
 

@@ -14,6 +14,8 @@ from roundsman.ledger.store import Store
 STOPPING, STOPPED, ALREADY = "stopping", "stopped", "stopped already"
 OVER = ("done", "stopped")
 """Statuses of runs that have ended."""
+IDLE = ("interrupted", "waiting", "answered")
+"""Statuses of runs that can be taken up."""
 
 
 def person() -> str:

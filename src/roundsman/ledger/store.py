@@ -164,8 +164,8 @@ class Store:
         self.db.execute("update runs set report=? where run_id=?", (text, run_id))
 
     def runs(self) -> list[RunInfo]:
-        """All runs, newest first. Unfinished without a live lease is `interrupted`, or `waiting` when
-        a person has been asked."""
+        """All runs, newest first. Unfinished without a live lease is `interrupted`, `waiting` when a
+        person has been asked, or `answered` when they have said their word and nobody went on."""
         rows = self.db.query(f"{_INFO} order by started desc, rowid desc")
         return [self._info(row) for row in rows]
 
@@ -180,11 +180,11 @@ class Store:
             return RunInfo(run_id, status, started, question, rounds, json.loads(usage))
         status = self._standing(run_id, status)
         try:
-            usage, rounds, waits = self._counted(run_id)
+            usage, rounds, idle = self._counted(run_id)
         except JournalDamaged as error:
             return RunInfo(run_id, status, started, question, rounds, {}, str(error))
-        if waits and status == "interrupted":
-            status = "waiting"
+        if status == "interrupted":
+            status = idle
         return RunInfo(run_id, status, started, question, rounds, usage)
 
     def _standing(self, run_id: str, status: str) -> str:
@@ -193,11 +193,12 @@ class Store:
             return status
         return "running" if is_held(self.db, run_id) else "interrupted"
 
-    def _counted(self, run_id: str) -> tuple[dict[str, Any], int, bool]:
-        from roundsman.ledger.fold import fold, usage_of
+    def _counted(self, run_id: str) -> tuple[dict[str, Any], int, str]:
+        from roundsman.ledger.fold import fold, idle_status, usage_of
 
-        account = fold(self.records(run_id))
-        return usage_of(account), account.rounds, bool(account.asks.open)
+        records = self.records(run_id)
+        account = fold(records)
+        return usage_of(account), account.rounds, idle_status(account, records)
 
     def info(self, run_id: str) -> RunInfo:
         """One run.
