@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from threading import Event
@@ -10,10 +11,12 @@ import pytest
 from click.testing import CliRunner
 from journals import Journal
 
+from roundsman.cli.runs import list_runs, resolve_id
 from roundsman.cli.worker import queue, submit
 from roundsman.errors import LedgerError, MissingDependency, UsageError
 from roundsman.guard import events as ev
 from roundsman.ledger import LiveRun, Store, new_run_id
+from roundsman.ledger.expected import expect, expected
 from roundsman.worker import Job, Queue
 from roundsman.worker.daylimit import admit, set_limit, tokens_today
 from roundsman.worker.jobs import Left, carry
@@ -150,6 +153,34 @@ def test_jobs_are_listed_and_bad_ones_refused(here: Journal) -> None:
     for bad in (["/no/such"], [__file__], [], [str(OUTAGE), "--run", "x"]):
         assert isinstance(call(submit, bad).exception, UsageError), bad
     assert call(submit, ["--run", "nobody"]).exit_code != 0
+
+
+def test_what_is_asked_for_is_listed_at_once_until_it_begins(here: Journal, stopped: Event) -> None:
+    pytest.importorskip("dbos", reason="the extra worker is not installed")
+    call = CliRunner().invoke
+    good, bad = (
+        Job(new_run_id(), str(OUTAGE), "why?"),
+        Job(new_run_id(), "/no/such", model="analyst"),
+    )
+    with Queue() as waiting:
+        waiting.submit(good)
+        waiting.submit(bad)
+    rows = {row["run_id"]: row for row in json.loads(call(list_runs, ["--json"]).output)}
+    assert {row["status"] for row in rows.values()} == {"queued"}
+    assert [rows[one.run_id]["question"] for one in (good, bad)] == ["why?", "/no/such"]
+    assert rows[good.run_id]["usage"]["tokens"] == 0
+    store = here.open()
+    with pytest.raises(UsageError, match=f"run {good.run_id} is queued and has not begun"):
+        resolve_id(store, good.run_id)
+    assert carry(good, stopped, print)["status"] == "done"
+    assert carry(bad, stopped, print)["status"] == "failed"
+    rows = {row["run_id"]: row for row in json.loads(call(list_runs, ["--json"]).output)}
+    assert {name: row["status"] for name, row in rows.items()} == {good.run_id: "done"}
+    with pytest.raises(UsageError, match=f"run {bad.run_id} never began: .*/no/such"):
+        resolve_id(store, bad.run_id)
+    expect(store, good.run_id, "late")  # entered after a worker was quicker
+    assert expected(store) == []
+    store.close()
 
 
 def test_without_the_queue_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

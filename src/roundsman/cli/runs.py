@@ -33,8 +33,10 @@ def runs() -> None:
 @_json
 def list_runs(as_json: bool) -> None:
     """List all runs, newest first."""
+    from roundsman.ledger.expected import expected
+
     with open_journal() as store:
-        found = store.runs()
+        found = expected(store) + store.runs()
     if as_json:
         _print_json([as_data(one) for one in found])
     elif not found:
@@ -42,6 +44,8 @@ def list_runs(as_json: bool) -> None:
     else:
         for line in table(found, shutil.get_terminal_size((100, 24)).columns):
             click.echo(line)
+        if any(one.status == "queued" for one in found):
+            click.echo("queued: asked for and not begun; see: roundsman queue")
         if any(one.status == "answered" for one in found):
             click.echo(f"answered: {GO_ON.format('RUN')}")
 
@@ -139,8 +143,10 @@ def resolve_id(store: Store, given: str) -> str:
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
+        from roundsman.ledger.expected import refuse_expected
         from roundsman.ledger.records import no_such_run
 
+        refuse_expected(store, given)
         raise no_such_run(_clean(given, 80), known)
     ids = ", ".join(fitting[:5]) + (", ..." if len(fitting) > 5 else "")
     raise UsageError(f"{given!r} is the beginning of {len(fitting)} runs ({ids}); give more of it")

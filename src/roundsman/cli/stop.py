@@ -31,15 +31,17 @@ def stop(run: str | None, every: bool, wait: float, as_json: bool) -> int:
     its own end.
     """
     from roundsman.cli.runs import open_journal, resolve_id
+    from roundsman.ledger.expected import expected
     from roundsman.ledger.stop import OVER, person
 
     if every == (run is not None):
         raise UsageError("give either RUN or --all; see: roundsman runs list")
     with open_journal() as store:
-        known = set(store.ids())
-        ahead = [one for one in _queued() if one not in known]
+        ahead = [one.run_id for one in expected(store)]
         if run is not None:
-            ahead = [one for one in ahead if one == run]
+            exact = [one for one in ahead if one == run]
+            near = [one for one in [*ahead, *store.ids()] if one.startswith(run)]
+            ahead = exact or (near if len(near) == 1 and near[0] in ahead else [])
             chosen = [] if ahead else [resolve_id(store, run)]
         else:
             chosen = [one.run_id for one in store.runs() if one.status not in OVER]
@@ -61,22 +63,6 @@ def stop(run: str | None, every: bool, wait: float, as_json: bool) -> int:
         if any(row["status"] == "stopping" for row in rows)
         else 2 * any(row["error"] for row in rows)
     )
-
-
-def _queued() -> list[str]:
-    """Run ids of jobs the workers have not begun, or begun and not yet entered in the journal."""
-    import os
-    from importlib.util import find_spec
-
-    from roundsman.ledger.records import default_home
-
-    made = os.environ.get("ROUNDSMAN_DB") or (default_home() / "queue.sqlite").exists()
-    if not made or find_spec("dbos") is None:
-        return []
-    from roundsman.worker import Queue
-
-    with Queue() as queue:
-        return [job.run_id for job in queue.jobs(open_only=True)]
 
 
 def _stop_each(store: Store, chosen: list[str], wait: float, alone: bool) -> list[dict[str, Any]]:

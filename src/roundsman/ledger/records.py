@@ -58,6 +58,12 @@ def record_of(run_id: str, row: tuple[int, str, float, str, str]) -> Record:
     return Record(seq, kind, at, body, digest)
 
 
+def storable(text: str) -> str:
+    """Databases store UTF-8: a lone surrogate (from a broken log line) becomes a question mark, as
+    does a zero, which PostgreSQL does not take."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
+
+
 def default_home() -> Path:
     """`$ROUNDSMAN_HOME`, else `~/.local/state/roundsman`."""
     given = os.environ.get("ROUNDSMAN_HOME")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from roundsman.errors import LedgerError
 from roundsman.ledger.database import Database
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _TABLES = (
     """create table if not exists runs(
   run_id text primary key, started double precision not null, question text not null default '',
@@ -25,6 +25,9 @@ _TABLES = (
   run_id text primary key, at double precision not null, who text not null)""",
     """create table if not exists spent(
   run_id text primary key, day integer not null, tokens bigint not null)""",
+    """create table if not exists expected(
+  run_id text primary key, at double precision not null, question text not null,
+  why text not null default '')""",
     """create table if not exists settings(name text primary key, value text not null)""",
 )
 _CHANGES: dict[int, tuple[str, ...]] = {  # by the version they lead away from

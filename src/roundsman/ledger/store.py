@@ -22,6 +22,7 @@ from roundsman.ledger.records import (
     chain,
     no_such_run,
     record_of,
+    storable,
 )
 from roundsman.ledger.schema import prepare
 from roundsman.ledger.sqlite import SqliteDatabase
@@ -62,7 +63,7 @@ class Store:
     ) -> None:
         """Enter a new run and its lease; durable with its first record, whose `commit` raises
         LedgerError when the id is taken."""
-        row = (run_id, started, _clean(question), policy, _clean(model))
+        row = (run_id, started, storable(question), policy, storable(model))
         with self.db.lock:
             self._opening[run_id] = [
                 (
@@ -71,6 +72,8 @@ class Store:
                     row,
                 )
             ]
+            gone = ("delete from expected where run_id=?", (run_id,))
+            self._opening[run_id].append(gone)
             if lease is not None:
                 self._opening[run_id].append(lease.entry())
                 self.held(run_id, lease.holder)
@@ -146,7 +149,7 @@ class Store:
         """Ask the process that has this run to end it; the first who asks is on record."""
         self.db.execute(
             "insert into stops(run_id, at, who) values(?,?,?) on conflict do nothing",
-            (run_id, time.time(), _clean(who)),
+            (run_id, time.time(), storable(who)),
         )
 
     def withdraw_stop(self, run_id: str) -> None:
@@ -160,7 +163,7 @@ class Store:
 
     def save_report(self, run_id: str, report: dict[str, Any]) -> None:
         """Keep the report beside the journal."""
-        text = _clean(json.dumps(report, default=str))
+        text = storable(json.dumps(report, default=str))
         self.db.execute("update runs set report=? where run_id=?", (text, run_id))
 
     def runs(self) -> list[RunInfo]:
@@ -295,9 +298,3 @@ class Store:
 def taken(run_id: str) -> str:
     """What a process is told that lost its run."""
     return f"run {run_id} has been taken up by another process; this one does nothing more"
-
-
-def _clean(text: str) -> str:
-    """Databases store UTF-8: a lone surrogate (from a broken log line) becomes a question mark, as
-    does a zero, which PostgreSQL does not take."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")

@@ -20,6 +20,7 @@ from roundsman.errors import (
     WaitsForPerson,
 )
 from roundsman.ledger import Store, fold, open_store
+from roundsman.ledger.expected import never_began
 from roundsman.policy import Policy, load_policy
 from roundsman.worker.daylimit import admit, settle
 
@@ -140,6 +141,8 @@ def _failed(job: Job, error: RoundsmanError) -> dict[str, Any]:
     with contextlib.suppress(RoundsmanError), contextlib.closing(open_store()) as store:
         begun = _begun(store, job.run_id)
         usage = store.info(job.run_id).usage if begun else {}
+        if not begun:
+            never_began(store, job.run_id, str(error))
         settle(store, job.run_id, int(usage.get("tokens", 0)))
     return _result(job, "failed", str(error))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from roundsman.errors import LedgerError, MissingDependency
-from roundsman.ledger import default_home
+from roundsman.ledger import default_home, open_store
+from roundsman.ledger.expected import expect
 from roundsman.worker.jobs import Job
 
 if TYPE_CHECKING:
@@ -167,11 +168,14 @@ class Queue:
             )
 
     def submit(self, job: Job) -> None:
-        """Ask for an investigation; durable on return."""
+        """Ask for an investigation; durable on return, and listed by `runs list` from then on."""
         name = f"{job.run_id}+{secrets.token_hex(4)}" if job.again else job.run_id
         options = {"queue_name": QUEUE, "workflow_name": WORKFLOW, "workflow_id": name}
         with told():
             self._client.enqueue(options, job.as_data())
+        if not job.again:
+            with closing(open_store()) as store:
+                expect(store, job.run_id, job.question or job.path)
 
     def jobs(self, limit: int | None = None, *, open_only: bool = False) -> list[QueuedJob]:
         """Jobs, newest first."""
