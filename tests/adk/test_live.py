@@ -2,114 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent
-from google.adk.agents.live_request_queue import LiveRequestQueue
-from google.adk.agents.run_config import RunConfig
-from google.adk.apps import App
-from google.adk.runners import InMemoryRunner
-from google.genai import types
 from tests.adk.live_stub import END, StubLive, aloud, audio, calls, heard, text, used
+from tests.adk.talks import SAFE, TOKEN, hold, live_checks
 
-from roundsman import guarded, load_policy
 from roundsman.errors import RefusedToStart
-from roundsman.ledger import open_store
-from roundsman.ledger.fold import fold
 
-SAFE = "I cannot help with that."
-TOKEN = "ghp_" + "a1B2" * 9
-MODES = {"text": types.Modality.TEXT, "audio": types.Modality.AUDIO}
-
-
-class Session:
-    """A live session that was held: what was shown, what the model was sent, what is on record."""
-
-    def __init__(self, events: list[Any], model: StubLive, store: Any, stored: Any) -> None:
-        self.events, self.log, self.stored = events, model.log, stored
-        (self.run_id,) = store.ids()
-        self.records = store.records(self.run_id)
-        self.info = store.info(self.run_id)
-        self.account = fold(self.records)
-
-    @property
-    def shown(self) -> str:
-        """Every text that left, transcripts too."""
-        said = []
-        for event in self.events:
-            said += [
-                p.text for p in (event.content.parts if event.content else None) or [] if p.text
-            ]
-            if event.output_transcription is not None:
-                said.append(event.output_transcription.text or "")
-        return "|".join(said)
-
-    def sent(self, what: str) -> str:
-        return "|".join(said for kind, said in self.log if kind == what)
-
-    def ruled(self) -> list[tuple[str, str]]:
-        return [(r.body["verdict"], r.body["rule"]) for r in self.records if r.kind == "ruled"]
-
-
-def hold(
-    tmp_path: Path, model: StubLive, rules: str, turns: list[Any], mode: str = "text",
-    tools: tuple[Any, ...] = (), operator: Any = None, **config: Any,
-) -> Session:  # fmt: skip
-    """Say each turn when the one before is complete, then close. Text is typed, bytes are spoken."""
-    file = tmp_path / "policy.yaml"
-    file.write_text(rules + "\n")
-    store = open_store(tmp_path / "home")
-    agent = LlmAgent(name="clerk", model=model, tools=list(tools), instruction="Help in the shop.")
-    app = App(name="shop", root_agent=agent)
-    app = guarded(app, load_policy(file), store=store, operator=operator)
-    runner = InMemoryRunner(app=app)
-
-    async def talk() -> tuple[list[Any], Any]:
-        session = await runner.session_service.create_session(app_name="shop", user_id="u")
-        queue = LiveRequestQueue()
-        left = list(turns)
-
-        def say() -> None:
-            if not left:
-                queue.close()
-                return
-            turn = left.pop(0)
-            if isinstance(turn, bytes):
-                queue.send_realtime(types.Blob(data=turn, mime_type="audio/pcm"))
-            else:
-                part = types.Part(text=turn)
-                queue.send_content(types.Content(role="user", parts=[part]))
-
-        events = []
-        say()
-        stream = runner.run_live(
-            user_id="u", session_id=session.id, live_request_queue=queue,
-            run_config=RunConfig(response_modalities=[MODES[mode]], **config),
-        )  # fmt: skip
-        async for event in stream:
-            events.append(event)
-            if event.turn_complete and not event.error_code:
-                say()
-        return events, await runner.session_service.get_session(
-            app_name="shop", user_id="u", session_id=session.id
-        )
-
-    async def bounded() -> tuple[list[Any], Any]:
-        return await asyncio.wait_for(talk(), 60)
-
-    events, stored = asyncio.run(bounded())
-    return Session(events, model, store, stored)
-
-
-def checks(text: str) -> str:
-    return f"conversation: {{checks: {{{text}}}}}"
-
-
-FORBIDDEN = checks("politics: {on: [input], phrases: [the election], reply: Only orders.}")
-PRICES = checks("prices: {on: [reply], patterns: ['[$] ?[0-9]+'], reply: No prices.}")
+FORBIDDEN = live_checks("politics: {on: [input], phrases: [the election], reply: Only orders.}")
+PRICES = live_checks("prices: {on: [reply], patterns: ['[$] ?[0-9]+'], reply: No prices.}")
 
 
 def test_a_session_is_counted_step_by_step_with_its_usage(tmp_path: Path) -> None:
@@ -196,20 +99,20 @@ def test_a_secret_in_a_text_reply_is_cut_out(tmp_path: Path) -> None:
     said = f"the key is {TOKEN} ok"
     pieces = [text(said[i : i + 7]) for i in range(0, len(said), 7)]
     model = StubLive([*pieces, text(said, False), END])
-    held = hold(tmp_path, model, checks("secrets: {}"), ["hi"])
+    held = hold(tmp_path, model, live_checks("secrets: {}"), ["hi"])
     assert TOKEN not in held.shown.replace("|", "")
     assert "[github token removed]" in held.shown
 
 
 def test_a_spoken_secret_is_stopped(tmp_path: Path) -> None:
     model = StubLive([aloud("it is "), aloud(TOKEN), END], [aloud("fine"), END])
-    held = hold(tmp_path, model, checks("secrets: {}"), ["hi", "ok"], "audio")
+    held = hold(tmp_path, model, live_checks("secrets: {}"), ["hi", "ok"], "audio")
     assert TOKEN not in held.shown
     assert SAFE in held.shown
 
 
 def test_a_final_check_sees_the_whole_turn(tmp_path: Path) -> None:
-    rules = checks("topic: {on: [reply], only: [order], reply: Orders only.}")
+    rules = live_checks("topic: {on: [reply], only: [order], reply: Orders only.}")
     model = StubLive([aloud("the weather "), aloud("is fine"), END], [aloud("your order"), END])
     held = hold(tmp_path, model, rules, ["hi", "ok"], "audio")
     assert "Orders only." in held.shown
@@ -281,7 +184,7 @@ def test_a_streaming_tool_does_not_start_unasked(tmp_path: Path, allowed: str, r
         started.append(service)
         yield f"key {TOKEN}"
 
-    rules = f"tools: {{default: refuse, allow: {{{allowed}}}}}\n" + checks("secrets: {}")
+    rules = f"tools: {{default: refuse, allow: {{{allowed}}}}}\n" + live_checks("secrets: {}")
     model = StubLive([calls("watch", service="a")], [END], [END])
     held = hold(tmp_path, model, rules, ["go"], tools=(watch,))
     assert len(started) == ran
@@ -304,7 +207,7 @@ def test_results_are_cleaned_before_the_model_hears_them(tmp_path: Path) -> None
         return {"text": f"key {TOKEN}"}
 
     model = StubLive([calls("read_mail"), END], [text("done", False), END])
-    held = hold(tmp_path, model, checks("secrets: {}"), ["read"], tools=(read_mail,))
+    held = hold(tmp_path, model, live_checks("secrets: {}"), ["read"], tools=(read_mail,))
     assert TOKEN not in str(held.log)
     assert TOKEN not in str([r.body for r in held.records])
     assert "[github token removed]" in held.sent("content")
@@ -355,7 +258,7 @@ def test_a_blind_layer_is_refused_unless_the_policy_says_so(tmp_path: Path, whic
 
 
 def test_a_check_that_raises_blocks(tmp_path: Path) -> None:
-    rules = checks("own: {on: [input], python: 'tests.adk.test_conversation:fails'}")
+    rules = live_checks("own: {on: [input], python: 'tests.adk.test_conversation:fails'}")
     held = hold(tmp_path, StubLive([text("fine"), END]), rules, ["hi"])
     assert SAFE in held.shown
     assert held.sent("content") == ""
@@ -363,5 +266,5 @@ def test_a_check_that_raises_blocks(tmp_path: Path) -> None:
 
 def test_ten_thousand_pieces_are_one_turn(tmp_path: Path) -> None:
     model = StubLive([*[text("x") for _ in range(10_000)], text("x" * 10_000, False), used(5), END])
-    held = hold(tmp_path, model, checks("secrets: {}"), ["hi"])
+    held = hold(tmp_path, model, live_checks("secrets: {}"), ["hi"])
     assert (held.account.steps, held.account.tokens) == (1, 5)

@@ -135,7 +135,7 @@ class RunBinding:
             return None
         if current_run() is not None:
             return None
-        screened = self.screen.message(user_message) if self.screen else None
+        screened = await self.screen.message(user_message) if self.screen else None
         message = None
         if screened is not None:
             message, self._heard[invocation_context.invocation_id] = screened

@@ -105,11 +105,13 @@ def connected(connect: Connect, model: BaseLlm, request: LlmRequest, proposal: P
     return opened()
 
 
-def heard(run: LiveRun, screen: Screen, context: Any, request: LlmRequest) -> LlmResponse | None:
+async def heard(
+    run: LiveRun, screen: Screen, context: Any, request: LlmRequest
+) -> LlmResponse | None:
     """Judge what a person typed or said; None: it may go on."""
     talk = talk_of(run)
     for content in request.contents or []:
-        instead, text = talk.heard(screen, run, content)
+        instead, text = await talk.heard(screen, run, content)
         if instead is not None:
             talk.scrub(context.session)
             return LlmResponse(content=instead, partial=False)

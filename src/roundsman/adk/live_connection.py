@@ -16,8 +16,9 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from roundsman.adk.live_talk import LiveTalk
+from roundsman.adk.replies import Reply
 from roundsman.adk.reports import STOP_CODE
-from roundsman.adk.screening import Reply, Screen
+from roundsman.adk.screening import Screen
 from roundsman.adk.settling import Settler
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import StepBegins
@@ -79,7 +80,7 @@ class GuardedConnection(BaseLlmConnection):
             self._end_turn()  # what the model makes of a result is another step, as everywhere
         if not partial and not self._begin():
             return
-        await self._inner._send_content(self._results(content), partial=partial)
+        await self._inner._send_content(await self._results(content), partial=partial)
 
     async def send_realtime(self, blob: Any) -> None:
         """Send audio or a picture; nothing more once the session is over."""
@@ -95,14 +96,14 @@ class GuardedConnection(BaseLlmConnection):
         """Charge the turn that is under way: the connection is over."""
         self._end_turn()
 
-    def _results(self, content: types.Content) -> types.Content:
+    async def _results(self, content: types.Content) -> types.Content:
         """Results of tools as the checks leave them: those of streaming tools pass no other hook."""
         if not self._screen or not any(p.function_response for p in content.parts or []):
             return content
-        parts = [self._result(p) if p.function_response else p for p in content.parts or []]
+        parts = [await self._result(p) if p.function_response else p for p in content.parts or []]
         return content.model_copy(update={"parts": parts})
 
-    def _result(self, part: types.Part) -> types.Part:
+    async def _result(self, part: types.Part) -> types.Part:
         answer = part.function_response
         assert answer is not None
         if (
@@ -110,7 +111,7 @@ class GuardedConnection(BaseLlmConnection):
         ):  # once; what a streaming tool sends later has the id, too
             self._talk.cleaned.discard(answer.id)
             return part
-        shown = self._screen.result(self._run, str(answer.name), "", answer.response)
+        shown = await self._screen.result(self._run, str(answer.name), "", answer.response)
         if shown is answer.response:
             return part
         changed = answer.model_copy(update={"response": shown})
@@ -180,15 +181,17 @@ class GuardedConnection(BaseLlmConnection):
         if self._step is not None and self._too_long():
             self._over = Verdict(Kind.STOP, "tokens", "model", "the reply is longer than is left")
             return
-        passed = self._screened(response)
-        for one in passed:
+        for one in await self._screened(response):
             yield one
         if response.turn_complete or response.interrupted:
             self._end_turn()
 
-    def _screened(self, response: LlmResponse) -> list[LlmResponse]:
+    async def _screened(self, response: LlmResponse) -> list[LlmResponse]:
         """The response as it may leave; a blocked one as a sign for the hook that restarts."""
         told = response.output_transcription
+        due = bool(response.turn_complete or response.interrupted or _asks(response))
+        if (instead := await self._talk.heard_after_all(wait=due)) is not None:
+            return [self._blocked(instead)]
         self._spoken += (told.text or "") if told is not None and not told.finished else ""
         texts = [p for p in (response.content.parts if response.content else None) or [] if p.text]
         if self._reply is None:
@@ -201,17 +204,30 @@ class GuardedConnection(BaseLlmConnection):
                 return [self._blocked(self._reply.instead(response))]
             return [piece]
         if texts:
-            tail, whole = self._reply.tail(), self._reply.whole(response)
+            tail, whole = self._reply.tail(), await self._reply.whole(response)
             if self._reply.was_blocked:
                 return [self._blocked(whole)]
             return [*([tail] if tail is not None else []), whole]
+        if self._spoken and not self._reply.goes_on(self._spoken):
+            return [self._blocked(self._reply.instead(response))]
         if (response.turn_complete or (told is not None and told.finished)) and self._spoken:
             said, self._spoken = self._spoken, ""
-            if (
-                instead := self._talk.spoken_reply(self._screen, self._run, said, self._hidden)
-            ) is not None:
+            talk = self._talk
+            instead = talk.spoken_reply(self._screen, self._run, said, self._hidden)
+            if (instead := instead or await self._reply.last_word(said)) is not None:
                 return [self._blocked(instead)]
+        if (response.turn_complete or response.interrupted) and self._reply.pending:
+            return await self._rest(response)
         return [response]
+
+    async def _rest(self, response: LlmResponse) -> list[LlmResponse]:
+        """A turn that ends without its whole text: what was held back is judged as the rest of it."""
+        assert self._reply is not None
+        tail = self._reply.tail()
+        passed = await self._reply.whole(self._reply.so_far())
+        if self._reply.was_blocked:
+            return [self._blocked(passed)]
+        return [*([tail] if tail is not None else []), response]
 
     def _blocked(self, instead: LlmResponse) -> LlmResponse:
         self._talk.instead = instead.content
@@ -270,6 +286,12 @@ class GuardedConnection(BaseLlmConnection):
         self._settler.close()
         self._settler = self._step = self._reply = None
         self._text, self._spoken, self._usage = "", "", None
+
+
+def _asks(response: LlmResponse) -> bool:
+    """Whether the model asks for a tool."""
+    parts = response.content.parts if response.content is not None else None
+    return any(p.function_call for p in parts or [])
 
 
 def _speaks(response: LlmResponse) -> bool:

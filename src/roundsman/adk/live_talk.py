@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
+from roundsman.adk.beside import Beside
 from roundsman.adk.screening import Screen, blocked
 from roundsman.guard import Kind
 from roundsman.guard.said import Said
@@ -31,6 +32,8 @@ class LiveTalk:
     agent: str = ""
     cleaned: set[str] = field(default_factory=set)
     """Ids of calls whose results the after-tool hook has put through the checks."""
+    heavy: tuple[Beside, Said] | None = None
+    """The heavy checks of what was said aloud: the model has heard it, so it is they who run after."""
     _blocked: list[str] = field(default_factory=list)
     SIGN: ClassVar[str] = "[roundsman: this reply was blocked]"
 
@@ -65,7 +68,7 @@ class LiveTalk:
             text = text.replace(said, GONE)
         return text
 
-    def heard(
+    async def heard(
         self, screen: Screen, run: LiveRun, content: types.Content
     ) -> tuple[types.Content | None, str]:
         """(what is said in place of an answer, None: the turn may go on; the turn's text).
@@ -77,13 +80,16 @@ class LiveTalk:
         text = "\n".join(p.text or "" for p in texts)
         if not text or not screen:
             return None, text
-        judged = screen.judge(run, Said(where="input", text=text))
+        said, aloud = Said(where="input", text=text), text == self.spoken
+        judged = screen.judge(run, said) if aloud else await screen.all_say(run, said)
         event = judged.verdict.event
         changed = event.text if isinstance(event, Said) else text
         if judged.verdict.kind <= Kind.AMEND and changed == text:
+            if aloud and (beside := screen.beside(run)):
+                beside.begin(said)
+                self.heavy = (beside, said)
             return None, text
-        spoken = text == self.spoken
-        if judged.verdict.kind > Kind.AMEND or spoken:
+        if judged.verdict.kind > Kind.AMEND or aloud:
             self.block(text)
             why = judged if judged.verdict.kind > Kind.AMEND else None
             return blocked(why, LlmResponse()).content, ""
@@ -91,6 +97,21 @@ class LiveTalk:
             part.text = ""
         texts[0].text = changed
         return None, changed
+
+    async def heard_after_all(self, wait: bool) -> LlmResponse | None:
+        """What the heavy checks have against what was said aloud: the safe reply, None while they
+        have nothing. With `wait` they come to an end first."""
+        if self.heavy is None:
+            return None
+        beside, said = self.heavy
+        judged = beside.poll()
+        if judged is None and wait:
+            judged, self.heavy = await beside.end(said), None
+        if judged is None or judged.verdict.kind <= Kind.AMEND:
+            return None
+        self.heavy = None
+        self.block(said.text)
+        return blocked(judged, LlmResponse())
 
     def spoken_reply(
         self, screen: Screen, run: LiveRun, text: str, hidden: str, whole: bool = True

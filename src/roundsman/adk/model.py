@@ -28,9 +28,9 @@ from roundsman.adk.current import (
 )
 from roundsman.adk.live import connected
 from roundsman.adk.providers import withheld
+from roundsman.adk.replies import Reply
 from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
 from roundsman.adk.room import settled
-from roundsman.adk.screening import Reply
 from roundsman.adk.settling import Settler
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import measure_prompt
@@ -168,21 +168,23 @@ async def _judged(
         async with _closing(call(request, stream)) as responses:
             async for response in responses:
                 if talk is not None and not response.partial:
-                    tail, response = talk.tail(), talk.whole(response)
+                    tail, response = talk.tail(), await talk.whole(response)
                     if tail is not None and not talk.was_blocked:
                         yield tail
                 settler.saw(response)
                 if response.partial and _too_long(run, settler):
-                    cut = settler.cut_short(talk.whole if talk is not None else lambda r: r)
+                    cut = settler.so_far()
+                    cut = await talk.whole(cut) if talk is not None else cut
                     break
                 if talk is not None and response.partial:
                     piece = talk.piece(response)
                     if piece is None:
                         cut = talk.instead(response)
-                        settler.saw(cut)
                         break
                     response = piece
                 yield response
+        if cut is not None:
+            settler.saw(cut)
     except BaseException as error:
         settler.died(error)
         raise

@@ -130,7 +130,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         run = self._run(callback_context)
         context = callback_context._invocation_context
         if is_live(context):
-            return heard(run, self.screen, context, llm_request)
+            return await heard(run, self.screen, context, llm_request)
         agent = context.agent
         if hasattr(agent, "canonical_model"):  # it may have been exchanged since the agent entered
             guard_model(agent.canonical_model)
@@ -254,13 +254,15 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
     ) -> dict[str, Any] | None:
         """Write the outcome; tell the model what was changed about its call."""
         self._scheduler.left(tool_context)
-        opened = OPEN.pop(key_of(tool_context), None)
+        opened = OPEN.get(key_of(tool_context))
         if opened is None or not opened.proposed:
             if opened is not None:
+                del OPEN[key_of(tool_context)]
                 note_confirmation(opened.run, opened.action, tool_context)
             return None
         run = self._run(tool_context)
-        shown = self.screen.result(run, tool.name, opened.action.agent, result)
+        shown = await self.screen.result(run, tool.name, opened.action.agent, result)
+        OPEN.pop(key_of(tool_context), None)  # not before: left while a check looks, it is unknown
         if run.cannot_wait and tool_context.function_call_id:
             talk_of(run).cleaned.add(tool_context.function_call_id)
         told = amended(tool, shown, opened.verdict)
@@ -281,5 +283,5 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if opened is not None and opened.proposed:
             run, action = self._run(tool_context), opened.action
             failure = {"error": f"{type(error).__name__}: {error}"[:500]}
-            shown = self.screen.result(run, action.tool, action.agent, failure)
+            shown = await self.screen.result(run, action.tool, action.agent, failure)
             settle(run, action, shown, "error")

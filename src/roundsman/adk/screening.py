@@ -5,18 +5,18 @@ tools give back. What they say of a text is on record; the text is not.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
+from roundsman.adk.beside import Beside, both
 from roundsman.adk.results import noted
+from roundsman.adk.timed import timed
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, decide
-from roundsman.guard.checks.base import Hit
-from roundsman.guard.checks.stream import Held
-from roundsman.guard.events import Ruled
+from roundsman.guard.checks.base import Hit, TooSlow
 from roundsman.guard.prints import as_json
 from roundsman.guard.rules.conversation import TextRule
 from roundsman.guard.said import Said
@@ -36,14 +36,20 @@ class Screen:
     """
 
     def __init__(self, rules: Sequence[Placed], look_back: int) -> None:
-        self._rules = tuple(p for p in rules if Said.kind in p.rule.watches)
+        placed = [timed(p) for p in rules if Said.kind in p.rule.watches]
+        self._rules = tuple(p for p in placed if not getattr(p.rule, "heavy", False))
+        self._heavy = tuple(p for p in placed if getattr(p.rule, "heavy", False))
         self.look_back = look_back
 
     def __bool__(self) -> bool:
-        return bool(self._rules)
+        return bool(self._rules or self._heavy)
+
+    def beside(self, run: LiveRun | None) -> Beside:
+        """The heavy checks, for one text."""
+        return Beside(self._heavy, run)
 
     def judge(self, run: LiveRun | None, said: Said) -> Judgement:
-        """What the checks say of a text, on record when there is a run."""
+        """What the light checks say of a text, on record when there is a run."""
         judged = decide(self._rules, run.account if run else Account(), said)
         if run is not None:
             run.note(judged, said)
@@ -54,11 +60,19 @@ class Screen:
         it is nobody knows, so what is meant for some tools is meant here, too."""
         rules = tuple(
             replace(p, rule=replace(p.rule, tools=())) if isinstance(p.rule, TextRule) else p
-            for p in self._rules
+            for p in (*self._rules, *self._heavy)
         )
         return text_of(decide(rules, Account(), Said(where="result", text=text)), text)
 
-    def message(self, content: types.Content) -> tuple[types.Content, Judgement] | None:
+    async def all_say(self, run: LiveRun | None, said: Said) -> Judgement:
+        """What the light checks say of a whole text and, unless that blocks it, the heavy ones."""
+        judged = self.judge(run, said)
+        if not self._heavy or judged.verdict.kind > Kind.AMEND:
+            return judged
+        left = replace(said, text=text_of(judged, said.text))
+        return both(judged, await self.beside(run).end(left))
+
+    async def message(self, content: types.Content) -> tuple[types.Content, Judgement] | None:
         """A person's message as it may go on, and what was said of it; None: nothing against it.
 
         A blocked text is gone from the message: what is kept of it would be the model's history.
@@ -67,7 +81,7 @@ class Screen:
         text = "\n".join(p.text for p in parts if p.text)
         if not text:
             return None
-        judged = self.judge(None, Said(where="input", text=text))
+        judged = await self.all_say(None, Said(where="input", text=text))
         if not judged.said:
             return None
         if judged.verdict.kind > Kind.AMEND:
@@ -79,12 +93,12 @@ class Screen:
         rest = [p for p in parts if not p.text]
         return types.Content(role=content.role, parts=[types.Part(text=changed), *rest]), judged
 
-    def result(self, run: LiveRun, tool: str, agent: str, result: Any) -> Any:
+    async def result(self, run: LiveRun, tool: str, agent: str, result: Any) -> Any:
         """A tool's result as the model and the journal may have it."""
-        if not self._rules or result is None:
+        if not self or result is None:
             return result
         text = _shown(result)
-        judged = self.judge(run, Said(where="result", text=text, tool=tool, agent=agent))
+        judged = await self.all_say(run, Said(where="result", text=text, tool=tool, agent=agent))
         if judged.verdict.kind > Kind.AMEND:
             why = judged.verdict.reason
             return {"status": "withheld", "tool": tool, "reason": f"not shown: {why}"}
@@ -96,14 +110,19 @@ class Screen:
                 result = noted(result, verdict.reason)
         return result
 
-    def reply(self, run: LiveRun, agent: str, hidden: str, response: LlmResponse) -> LlmResponse:
+    async def reply(
+        self, run: LiveRun, agent: str, hidden: str, response: LlmResponse, beside: Beside
+    ) -> LlmResponse:
         """A whole reply as it may leave: parts without what was redacted, or a safe reply."""
         texts = [p for p in (response.content.parts if response.content else None) or [] if p.text]
-        if not self._rules or not texts or response.content is None:
+        if not self or not texts or response.content is None:
             return response
         whole = "\n".join(p.text or "" for p in texts)
         said = Said(where="reply", text=whole, agent=agent, hidden=(hidden,) if hidden else ())
         judged = self.judge(run, said)
+        if beside and judged.verdict.kind <= Kind.AMEND:
+            left = replace(said, text=text_of(judged, whole))
+            judged = both(judged, await beside.end(left))
         if judged.verdict.kind > Kind.AMEND:
             return blocked(judged, response)
         if text_of(judged, whole) == whole:
@@ -121,8 +140,9 @@ class Screen:
         changed = text_of(decide(self._rules, Account(), alone), alone.text)
         return part if changed == part.text else part.model_copy(update={"text": changed})
 
-    def hits(self, said: Said) -> list[Hit]:
-        """What is to be taken out of a piece of a reply.
+    def hits(self, said: Said, passed: Callable[[Verdict], None]) -> list[Hit]:
+        """What is to be taken out of a piece of a reply. What passes because a check was late is told
+        to `passed`.
 
         Raises:
             Blocked: the reply must not go on.
@@ -131,7 +151,14 @@ class Screen:
         for placed in self._rules:
             if placed.mode != "enforce" or not isinstance(placed.rule, TextRule):
                 continue
-            here = placed.rule.found(said)
+            try:
+                here = placed.rule.found(said)
+            except TooSlow as late:
+                verdict = placed.rule.late(said, late)
+                if verdict.kind > Kind.AMEND:
+                    raise Blocked(verdict) from None
+                passed(verdict)
+                continue
             if here and placed.rule.action != "redact":
                 raise Blocked
             found += here
@@ -139,78 +166,11 @@ class Screen:
 
 
 class Blocked(Exception):
-    """A reply that must not go on."""
+    """A piece of a reply that must not go on; `verdict`: why, when it is known without another look."""
 
-
-class Reply:
-    """One reply of a model on its way out, whole or in pieces."""
-
-    def __init__(self, screen: Screen, run: LiveRun, agent: str, hidden: str) -> None:
-        self._screen, self._run, self._agent, self._hidden = screen, run, agent, hidden
-        self._held: dict[bool, Held] = {}
-        self._text = ""
-        self.was_blocked = False
-
-    def piece(self, response: LlmResponse) -> LlmResponse | None:
-        """A piece of a stream as far as it may leave; None: the reply ends here, see `instead`."""
-        parts = response.content.parts if response.content else None
-        self._text += "".join(p.text for p in parts or [] if p.text)
-        try:
-            return self._released(response)
-        except Exception:  # a check that raises blocks
-            return None
-
-    def tail(self) -> LlmResponse | None:
-        """What was held back, the reply being whole; None when that is nothing."""
-        parts = []
-        try:
-            for thought, held in self._held.items():
-                if text := held.end():
-                    parts.append(types.Part(text=text, thought=thought or None))
-        except Exception:  # the whole reply is judged next, and says why
-            return None
-        content = types.Content(role="model", parts=parts)
-        return LlmResponse(content=content, partial=True) if parts else None
-
-    def whole(self, response: LlmResponse) -> LlmResponse:
-        """A whole reply as it may leave."""
-        passed = self._screen.reply(self._run, self._agent, self._hidden, response)
-        self.was_blocked = is_safe_reply(passed)
-        return passed
-
-    def instead(self, response: LlmResponse) -> LlmResponse:
-        """What stands in place of a reply that `piece` ended; on record."""
-        judged = self._screen.judge(self._run, self._said(self._text, whole=False))
-        if judged.verdict.kind <= Kind.AMEND:  # a check raised on a piece, and not on the whole
-            why = "a check of the reply failed while it came"
-            ruled = Ruled(
-                verdict="refuse", rule="conversation", layer="conversation", reason=why,
-                subject="said", agent=self._agent,
-            )  # fmt: skip
-            self._run.write(ruled)
-            judged = Judgement(Verdict(Kind.REFUSE))
-        return blocked(judged, response)
-
-    def _said(self, text: str, whole: bool) -> Said:
-        hidden = (self._hidden,) if self._hidden else ()
-        return Said(where="reply", text=text, agent=self._agent, hidden=hidden, whole=whole)
-
-    def _released(self, response: LlmResponse) -> LlmResponse:
-        if response.content is None:
-            return response
-        parts = [self._cut(p) if p.text else p for p in response.content.parts or []]
-        content = types.Content(role=response.content.role, parts=parts)
-        return response.model_copy(update={"content": content})
-
-    def _cut(self, part: types.Part) -> types.Part:
-        held = self._of(bool(part.thought))
-        return part.model_copy(update={"text": held.add(part.text or "")})
-
-    def _of(self, thought: bool) -> Held:
-        if thought not in self._held:
-            look = lambda text: self._screen.hits(self._said(text, whole=False))  # noqa: E731
-            self._held[thought] = Held(look, self._screen.look_back)
-        return self._held[thought]
+    def __init__(self, verdict: Verdict | None = None) -> None:
+        super().__init__()
+        self.verdict = verdict
 
 
 def text_of(judged: Judgement, text: str) -> str:

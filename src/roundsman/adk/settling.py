@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from google.adk.models.llm_response import LlmResponse
@@ -73,14 +72,11 @@ class Settler:
             estimated=known is None,
         )
 
-    def cut_short(self, screened: Callable[[LlmResponse], LlmResponse]) -> LlmResponse:
-        """The reply as far as it came, ended as a provider would have ended it."""
+    def so_far(self) -> LlmResponse:
+        """The reply as far as it came, ended as a provider would have ended it; not taken in yet."""
         text = "".join(self._text)
         content = types.Content(role="model", parts=[types.Part(text=text)])
-        response = LlmResponse(content=content, finish_reason=types.FinishReason.MAX_TOKENS)
-        response = screened(response)
-        self.saw(response)
-        return response
+        return LlmResponse(content=content, finish_reason=types.FinishReason.MAX_TOKENS)
 
     @property
     def prompt(self) -> int | None:

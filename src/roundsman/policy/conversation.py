@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from roundsman.policy.fields import Limit, Part, Text
+from roundsman.policy.fields import Limit, Part, Seconds, Text
 from roundsman.policy.patterns import fault
 
 Place = Literal["input", "reply", "result"]
@@ -14,6 +14,9 @@ Action = Literal["block", "redact", "mark", "withhold"]
 BUILT_IN = ("injection", "secrets", "personal", "instructions")
 """Checks that need no list: their name says what they look for."""
 SAFE_REPLY = "I cannot help with that."
+BUDGET, HEAVY_BUDGET = 2.0, 10.0
+"""Seconds one look of a check may take: in line, and beside the stream. The built-in checks need less
+than one for a megabyte."""
 _PLACES: dict[str, tuple[list[Place], Action]] = {
     "injection": (["input", "result"], "mark"),
     "secrets": (["reply", "result"], "redact"),
@@ -40,7 +43,9 @@ class TextCheck(Part):
     """One check: what it looks for (a built-in name needs no more), where, and what then happens.
 
     `phrases` and `patterns` are what must not be said, `only` the topics of which one must come up.
-    `reply` takes the place of a blocked text; `tools` limits it to some tools' results.
+    `reply` takes the place of a blocked text; `tools` limits it to some tools' results. `heavy`: it runs
+    beside the stream, on the whole turn as far as it came. A look that takes longer than `budget` is
+    recorded, and then `on_timeout` says whether the text is blocked or passes.
     """
 
     mode: Literal["off", "shadow", "enforce"] = "enforce"
@@ -54,6 +59,9 @@ class TextCheck(Part):
     max_chars: Limit | None = None
     alphabets: list[Text] = []
     python: Annotated[Text, AfterValidator(_named)] | None = None
+    heavy: bool = False
+    budget: Seconds | None = None
+    on_timeout: Literal["block", "pass"] = "block"
 
 
 class TaintRule(Part):
@@ -86,6 +94,11 @@ class Conversation(Part):
                 for k in ("phrases", "patterns", "only", "max_chars", "alphabets", "python")
                 if getattr(check, k)
             ]
+            if check.heavy and places_of(name, check)[1] == "redact":
+                raise ValueError(
+                    f"checks.{name} is heavy: it sees a text when pieces of it have left, and can take "
+                    "nothing out any more; give action: block"
+                )
             if name in BUILT_IN:
                 if kinds:
                     raise ValueError(f"checks.{name} is built in and takes no {kinds[0]}")
@@ -100,6 +113,11 @@ class Conversation(Part):
             if not check.on:
                 raise ValueError(f"checks.{name} runs nowhere: give on: [input, reply, result]")
         return self
+
+
+def budget_of(check: TextCheck) -> float:
+    """Seconds one look may take."""
+    return check.budget or (HEAVY_BUDGET if check.heavy else BUDGET)
 
 
 def places_of(name: str, check: TextCheck) -> tuple[list[Place], Action]:

@@ -6,11 +6,13 @@ import math
 import re
 from typing import Any
 
-DURATION_PATTERN = r"^(?=[0-9])([0-9]+h)?([0-9]+m)?([0-9]+(\.[0-9]+)?s)?$"
-"""What a duration looks like in a file: hours, minutes, seconds, in that order."""
+DURATION_PATTERN = r"^(?=[0-9])([0-9]+h)?([0-9]+m)?([0-9]+(\.[0-9]+)?s)?([0-9]+ms)?$"
+"""What a duration looks like in a file: hours, minutes, seconds, milliseconds, in that order."""
 
 _DURATION = re.compile(
-    r"(?=[0-9])(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,15}(?:\.[0-9]{1,9})?)s)?", re.ASCII
+    r"(?=[0-9])(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,15}(?:\.[0-9]{1,9})?)s)?"
+    r"(?:([0-9]{1,9})ms)?",
+    re.ASCII,
 )
 _BARE = re.compile(r"[0-9]+(\.[0-9]+)?")
 
@@ -18,7 +20,7 @@ DURATION_HELP = "a duration above zero with units, such as '90s', '2m' or '1h30m
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a duration such as `2m`, `90s`, `1h30m` or `1.5s`.
+    """Seconds of a duration such as `2m`, `90s`, `1h30m`, `1.5s` or `50ms`.
 
     Raises ValueError with the way out: for a bare number the unit is missing.
     """
@@ -28,8 +30,8 @@ def parse_duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"accepted: {DURATION_HELP}")
-    hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    total = hours * 3600 + minutes * 60 + seconds
+    hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
+    total = hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
     if total <= 0:
         raise ValueError(f"accepted: {DURATION_HELP}")
     return total

@@ -28,6 +28,20 @@ class Check(Protocol):
         ...
 
 
+class TooSlow(Exception):
+    """A check that did not say in time what it has against a text. Who runs it knows the time: a check
+    and its rule have no clock.
+
+    Args:
+        budget: seconds it had.
+        why: what was seen, as part of a sentence.
+    """
+
+    def __init__(self, budget: float, why: str) -> None:
+        super().__init__(why)
+        self.budget, self.why = budget, why
+
+
 ENOUGH = 1.0
 
 
