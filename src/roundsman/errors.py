@@ -16,6 +16,8 @@ RoundsmanError                  exit_code
     ├── Divergence              2   a resumed run asks for something else than it did
     ├── SetupChanged            2   policy or agent are not those the run began with
     └── WaitsForPerson          5   nothing goes on until a person has decided
+
+PolicyWarning                       a warning, not an error: a name of the policy that nothing bears
 """
 
 from __future__ import annotations
@@ -42,6 +44,10 @@ class PolicyError(UsageError):
     def __init__(self, message: str, errors: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.errors = errors or (message,)
+
+
+class PolicyWarning(UserWarning):
+    """A policy names what an app does not have, as far as can be seen before it runs."""
 
 
 class SourceError(UsageError):

@@ -102,6 +102,29 @@ def test_a_node_is_declared_by_its_name_or_is_a_gap(folder: Path) -> None:
     assert call("an_app:flow", "--policy", str(policy)).return_value == 0
 
 
+def test_names_of_the_policy_that_nothing_bears_are_said(folder: Path) -> None:
+    policy = folder / "p.yaml"
+    policy.write_text(
+        "tools: {default: allow, allow: {read_logs: {effect: read}, clerk: {max_calls: 2}}}",
+        encoding="utf-8",
+    )
+    done = call("an_app:clerk", "--policy", str(policy))
+    assert done.return_value == 4
+    assert "refused  tools.allow.read_logs  no tool has this name" in done.output
+    assert "did you mean 'read_log'?" in done.output
+    assert "warning  clerk.read_log" in done.output
+    assert "1 gap: tools.allow.read_logs" in done.output
+    said = json.loads(call("an_app:app", "--policy", str(policy), "--json").output)
+    assert said["ok"] is True  # its toolset may bring the name
+    assert {n["path"] for n in said["names"]} == {"tools.allow.read_logs", "clerk.read_log"}
+    policy.write_text(
+        "tools: {default: refuse, allow: {read_log: {effect: read}, erase: {}}}", encoding="utf-8"
+    )
+    done = call("an_app:clerk", "--policy", str(policy))
+    assert done.return_value == 0
+    assert done.output.splitlines()[-1] == "2 paths, no gap; 1 warning"
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [

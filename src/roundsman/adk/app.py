@@ -20,6 +20,7 @@ from roundsman.adk.kinds import is_node
 from roundsman.adk.model import PRICES
 from roundsman.adk.plugin import GuardPlugin
 from roundsman.adk.scheduler import Scheduler
+from roundsman.adk.slips import Names, known_tools, refuse_slips, slips, wanted
 from roundsman.adk.summariser import name_summariser
 from roundsman.errors import PolicyError, RefusedToStart, SetupChanged, UsageError
 from roundsman.guard import rules_for
@@ -48,11 +49,13 @@ def guarded(
         operator: told of an action a person should decide on, and why, where nobody can be waited
             for (a live session); the action is refused.
 
-    An app that is guarded already gets the new policy in place of the old.
+    An app that is guarded already gets the new policy in place of the old. A name of the policy that
+    nothing in the app bears is told as a `PolicyWarning`: something made while it runs may bear it.
 
     Raises:
         RefusedToStart: a path the guard cannot see, or a node that steers others by a clock or dice
-            of its own, and the policy does not name it.
+            of its own, or a name of the policy that is a tool's or an argument's misspelled; and
+            the policy does not except it.
         PolicyError: the policy cannot be accepted.
         UsageError: `app` is neither an app nor an agent.
     """
@@ -61,6 +64,7 @@ def guarded(
     found = coverage.audit(app)
     refuse_gaps(found)
     refuse_chance(found.nodes, coverage.excepted)
+    refuse_slips(slips(found, policy))
     if policy.conversation.safety_settings == "required":
         refuse_unsafe(found.nodes)
     quiet_call_limit()
@@ -74,11 +78,7 @@ def guarded(
         for name, tool in policy.tools.allow.items()
         if "effect" in tool.model_fields_set
     }
-    bounded = {
-        name: frozenset((*tool.args, *(arg for span in tool.spans for arg in span.args)))
-        for name, tool in policy.tools.allow.items()
-        if tool.args or tool.spans
-    }
+    bounded = {n: args for n, t in policy.tools.allow.items() if (args := wanted(t))}
     keys = {n: t.idempotency for n, t in policy.tools.allow.items() if t.idempotency}
     plugin = GuardPlugin(
         opener,
@@ -93,6 +93,7 @@ def guarded(
     )
     plugin.checks = checks_of(found.nodes)
     plugin.operator = operator
+    plugin.names = Names(policy, known_tools(found))
     coverage.mark(found)
     plugin.cover(found)
     first = [p for p in app.plugins if type(p).__name__ == "ToolCallIntegrityPlugin"]

@@ -12,10 +12,12 @@ from weakref import WeakKeyDictionary
 @dataclass(frozen=True, slots=True)
 class Signature:
     """A tool's arguments. `names` is None when it takes any; `declared` holds for each bounded
-    path {type, default, required}, what of it is known."""
+    path {type, default, required}, what of it is known; `missing` are bounded paths that no argument
+    of the tool can have."""
 
     names: frozenset[str] | None
     declared: Mapping[str, Mapping[str, Any]]
+    missing: tuple[str, ...] = ()
 
     def unknown(self, args: Iterable[str]) -> tuple[str, ...]:
         """Those of `args` the tool does not have."""
@@ -57,7 +59,55 @@ def _read(tool: Any, bounded: frozenset[str]) -> Signature:
                 said["default"] = parameter.default
         if said is not None:
             declared[path] = said
-    return Signature(names, declared)
+    missing = [] if names is None else _missing(schema, names, sorted(bounded))
+    return Signature(names, declared, tuple(missing))
+
+
+def _missing(schema: Mapping[str, Any], names: frozenset[str], bounded: list[str]) -> list[str]:
+    """A plain name may be meant at any depth, so what can hold anything may hold it."""
+    inner, closed = _every_name(schema)
+    untold = not inner and bool(names - {"tool_context", "ctx"})
+    paths = {path: path.replace("[]", "") for path in bounded}
+    if untold or not closed:
+        return [p for p, q in paths.items() if "." in q and q.partition(".")[0] not in names]
+    return [
+        p
+        for p, q in paths.items()
+        if q not in names and (_said(schema, q) is None if "." in q else q not in inner)
+    ]
+
+
+def _every_name(schema: Mapping[str, Any]) -> tuple[set[str], bool]:
+    """Names of properties at every depth, and whether there can be no others."""
+    found, closed, seen = set[str](), True, set[int]()
+    todo: list[tuple[Mapping[str, Any], bool]] = [(schema, False)]
+    while todo:
+        node, is_value = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        properties = node.get("properties")
+        properties = properties if isinstance(properties, Mapping) else {}
+        found |= set(properties)
+        inside: list[Any] = [p for p in properties.values() if isinstance(p, Mapping)]
+        for key in ("$defs", "definitions"):
+            shared = node.get(key)
+            inside += shared.values() if isinstance(shared, Mapping) else []
+        for key in ("anyOf", "oneOf", "allOf", "items"):
+            choice = node.get(key)
+            inside += choice if isinstance(choice, list) else [choice]
+        inside = [i for i in inside if isinstance(i, Mapping)]
+        todo += [(i, True) for i in inside]
+        if is_value and not inside:
+            told = str(node.get("type", "")).lower() in _SCALARS or {"enum", "const", "$ref"} & set(
+                node
+            )
+            closed = closed and bool(told)
+        closed = closed and not (is_value and node.get("additionalProperties"))
+    return found, closed
+
+
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
 def _parameters(tool: Any) -> Mapping[str, inspect.Parameter] | None:

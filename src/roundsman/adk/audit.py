@@ -62,12 +62,13 @@ class Finding:
 
 @dataclass(slots=True)
 class Audit:
-    """What a walk found. `agents` holds the ids of nodes it saw."""
+    """What a walk found. `toolsets` are the paths of those whose tools are known when it runs."""
 
     findings: list[Finding] = field(default_factory=list)
     models: list[BaseLlm] = field(default_factory=list)
     tools: list[BaseTool] = field(default_factory=list)
     nodes: list[Any] = field(default_factory=list)
+    toolsets: list[str] = field(default_factory=list)
 
     @property
     def gaps(self) -> list[Finding]:
@@ -216,6 +217,7 @@ class _Walk:
         self.node(getattr(tool, "agent", None))
         self.node(getattr(tool, "node", None))
         if isinstance(tool, BaseToolset):
+            self.audit.toolsets.append(path)
             self._objects(path, {k: v for k, v in vars(tool).items() if k != "_sampling_callback"})
         self._code(function_of(tool) or (tool if callable(tool) else None), path)
 

@@ -26,6 +26,7 @@ from roundsman.adk.outcomes import refusal, settle
 from roundsman.adk.results import amended, noted, status_of
 from roundsman.adk.scheduler import RULE, Scheduler
 from roundsman.adk.screening import Screen
+from roundsman.adk.slips import Names
 from roundsman.adk.tickets import Ticket
 from roundsman.adk.tool_calls import OPEN, Open, bind_tool, key_of, may_ask
 from roundsman.guard import ALLOW, Judgement, Kind, Placed, Verdict, decide
@@ -76,6 +77,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self._bounded, self._keys = bounded or {}, keys or {}
         self.checks: Mapping[str, Any] = {}
         self._origins = Origins()
+        self.names: Names | None = None
         self._runs: dict[str, LiveRun] = {}
         self._nested: set[str] = set()
         self._expected: dict[str, tuple[LiveRun, bool]] = {}
@@ -136,6 +138,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             guard_model(agent.canonical_model)
         place = place_of(callback_context)
         ticket = Ticket(run, getattr(agent, "name", ""), agent, place)
+        if self.names is not None:
+            self.names.meet(llm_request.tools_dict)
         actions = callback_context.actions
         self.coverage.issue(callback_context.invocation_id, actions, llm_request, ticket)
         return None
@@ -149,6 +153,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self.coverage.passed(run, tool_context.function_call_id)
         if (stranger := self._origins.refusal(run, tool)) is not None:
             return stranger
+        if self.names is not None and (unnamed := self.names.refusal(run, tool)) is not None:
+            return unnamed
         tool_args.pop(self._key_parameter(tool), None)  # a key the model made up says nothing
         prints = call_prints(tool.name, tool_args, self._effects.get(tool.name))
         past = run.recorded_action(agent, prints["call"], tool.name)

@@ -12,6 +12,8 @@ from roundsman.errors import UsageError
 
 if TYPE_CHECKING:
     from roundsman.adk.audit import Audit, Finding
+    from roundsman.adk.slips import Slip
+    from roundsman.policy import Policy
 
 GAP = 4
 """Exit code when something would go past the guard."""
@@ -29,21 +31,25 @@ GAP = 4
 def audit(target: str, policy_name: str | None, as_json: bool, init: bool) -> int:
     """Say what each model and tool of MODULE:APP is covered by.
 
+    And which names of the policy nothing in the app bears, with the tools no limit of it speaks of.
     Leaves with 4 when something would go past the guard. MODULE is imported from the current folder or
     what is installed; APP is an App, an agent or a workflow.
     """
     if init and as_json:
         raise UsageError("--init writes YAML; leave --json away")
     app = load(target)
-    found = _audited(app, policy_name)
+    found, policy = _audited(app, policy_name)
     if init:
         click.echo(declaration(found, target), nl=False)
         return 0
+    from roundsman.adk.slips import slips
+
+    said = slips(found, policy)
     if as_json:
-        click.echo(json.dumps(_data(found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_data(found, said), indent=2, ensure_ascii=False))
     else:
-        click.echo("\n".join(_lines(found)))
-    return GAP if found.gaps else 0
+        click.echo("\n".join(_lines(found, said)))
+    return GAP if found.gaps or any(s.gap for s in said) else 0
 
 
 def load(target: str) -> Any:
@@ -107,7 +113,7 @@ def _candidates(module: Any) -> list[str]:
     return [n for n, o in vars(module).items() if is_app(o) or is_node(o)]
 
 
-def _audited(app: Any, policy_name: str | None) -> Audit:
+def _audited(app: Any, policy_name: str | None) -> tuple[Audit, Policy]:
     """Under the policy that was named, else the one the app is guarded with, else none."""
     from roundsman.adk.app import app_of, coverage_of
     from roundsman.adk.plugin import GuardPlugin
@@ -115,18 +121,19 @@ def _audited(app: Any, policy_name: str | None) -> Audit:
 
     app = app_of(app)
     guards = [p for p in app.plugins if isinstance(p, GuardPlugin)]
-    if policy_name is None and guards:
-        return guards[0].coverage.audit(app)
-    return coverage_of(load_policy(policy_name or "default")).audit(app)
+    if policy_name is None and guards and guards[0].policy is not None:
+        return guards[0].coverage.audit(app), guards[0].policy
+    policy = load_policy(policy_name or "default")
+    return coverage_of(policy).audit(app), policy
 
 
-def _data(found: Audit) -> dict[str, Any]:
+def _data(found: Audit, said: list[Slip]) -> dict[str, Any]:
     from importlib.metadata import version
 
     from roundsman.adk.constructs import ADK_VERSIONS
 
     return {
-        "ok": not found.gaps,
+        "ok": not (found.gaps or any(s.gap for s in said)),
         "adk": {"installed": version("google-adk"), "checked": ADK_VERSIONS},
         "findings": [
             {
@@ -141,26 +148,37 @@ def _data(found: Audit) -> dict[str, Any]:
             }
             for f in found.findings
         ],
+        "names": [
+            {"path": s.path, "what": s.what, "how": s.how, "excepted": s.excepted, "gap": s.gap}
+            for s in said
+        ],
     }
 
 
-def _lines(found: Audit) -> list[str]:
+def _lines(found: Audit, said: list[Slip]) -> list[str]:
     shown = [(_word(f), f.path, f.what, f.excepted or f.how) for f in found.findings]
+    shown += [(_said_word(s), s.path, s.what, s.excepted or s.how) for s in said]
     wide = [max((len(row[n]) for row in shown), default=0) for n in range(3)]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, [*wide, 0], strict=True)) for row in shown]
     lines.append("")
-    gaps = found.gaps
+    gaps = [g.path for g in found.gaps] + [s.path for s in said if s.gap]
+    warned = sum(not (s.gap or s.excepted) for s in said)
     if gaps:
-        paths = ", ".join(dict.fromkeys(g.path for g in gaps))
+        paths = ", ".join(dict.fromkeys(gaps))
         lines.append(f"{_count(len(gaps), 'gap')}: {paths}")
         lines.append("Change it, or name the path under exceptions: in the policy with the reason.")
     else:
-        lines.append(f"{_count(len(found.findings), 'path')}, no gap")
+        more = f"; {_count(warned, 'warning')}" if warned else ""
+        lines.append(f"{_count(len(found.findings), 'path')}, no gap{more}")
     return lines
 
 
 def _word(finding: Finding) -> str:
     return "excepted" if finding.excepted else str(finding.handling)
+
+
+def _said_word(slip: Slip) -> str:
+    return "excepted" if slip.excepted else "refused" if slip.gap else "warning"
 
 
 def _count(number: int, noun: str) -> str:
