@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "roundsman"
 ROOMS = [
     "policy", "guard", "ledger", "loop", "adk", "sources", "analysis", "investigate", "report",
-    "worker", "drill", "testing", "cli",
+    "remedy", "worker", "drill", "testing", "cli",
 ]  # fmt: skip
 OPEN_TO_ALL = {"errors", "__version__"}
-ENGINE_ROOMS = {"adk", "investigate", "testing"}
+ENGINE_ROOMS = {"adk", "investigate", "remedy", "testing"}
 PURE = {"guard", "loop"}
 IMPURE = {"sqlite3", "os", "time", "asyncio", "random"}
 MODULES = sorted(SRC.rglob("*.py"))

@@ -52,7 +52,7 @@ def checks_of(nodes: Iterable[Any]) -> dict[str, Check]:
     """The checks that the tools of these nodes offer, by the tool's name."""
     found: dict[str, Check] = {}
     for node in nodes:
-        for tool in getattr(node, "tools", None) or []:
+        for tool in [*(getattr(node, "tools", None) or []), getattr(node, "tool", None)]:
             name = getattr(tool, "name", "") or getattr(tool, "__name__", "")
             check = getattr(tool, "verify", None) or getattr(
                 getattr(tool, "func", None), "verify", None

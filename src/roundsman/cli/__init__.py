@@ -26,6 +26,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "deny": ("roundsman.cli.asking:deny", "Keep one action of a run from happening."),
     "grant": ("roundsman.cli.asking:grant", "Give a run more of a limit, or let it finish."),
     "stop": ("roundsman.cli.stop:stop", "End a run, or all, from another terminal."),
+    "remedy": ("roundsman.cli.remedy:remedy", "From a finding to its fix, approved by a person."),
     "submit": ("roundsman.cli.worker:submit", "Ask the workers for an investigation."),
     "worker": ("roundsman.cli.worker:worker", "Take investigations from the queue."),
     "queue": ("roundsman.cli.worker:queue", "What the workers are asked for."),

@@ -188,6 +188,7 @@ def _answered(
     note: str = "",
     granted: dict[str, float] | None = None,
 ) -> int:
+    from roundsman.cli.resume import kind_of_run
     from roundsman.cli.runs import _print_json, open_journal, resolve_id
     from roundsman.ledger import person
     from roundsman.ledger.answering import answer, as_data
@@ -198,8 +199,7 @@ def _answered(
         said = answer(store, run_id, question, decision, by=person(), note=note, granted=granted)
         records = store.records(run_id)
         row = as_data(run_id, *asked_in(records)[said.id])
-        setup = records[0].body.get("setup") if records else None
-        ours = isinstance(setup, dict) and setup.get("what") == "investigate"
+        ours = kind_of_run(store, run_id) in ("investigate", "remedy")
     if as_json and not go_on:
         _print_json(row)
     else:

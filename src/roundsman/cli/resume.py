@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from roundsman.ledger import Store
 
 
 @click.command()
@@ -16,7 +20,7 @@ import click
 def resume(
     run: str, policy_name: str | None, accept_change: bool, out: Path | None, as_json: bool
 ) -> int:
-    """Take an interrupted investigation to its end. RUN is an id or its beginning.
+    """Take an interrupted investigation or remedy to its end. RUN is an id or its beginning.
 
     The account goes on where it was, finished rounds are not repeated, and what the interrupted
     round had asked and got is not asked again. A run that is over shows its report once more.
@@ -28,6 +32,8 @@ def resume(
 
     with open_journal() as store:
         run_id = resolve_id(store, run)
+        if kind_of_run(store, run_id) == "remedy":
+            return _resume_remedy(store, run_id, policy_name, out, accept_change, as_json)
         policy = recorded_policy(store, run_id, policy_name)
         return watched(
             policy,
@@ -41,6 +47,33 @@ def resume(
                 watch=watch,
             ),
         )
+
+
+def kind_of_run(store: Store, run_id: str) -> str:
+    """`investigate`, `remedy`, or empty for the run of an app of one's own."""
+    records = store.records(run_id)
+    setup = records[0].body.get("setup") if records else None
+    return str(setup.get("what") or "") if isinstance(setup, dict) else ""
+
+
+def _resume_remedy(
+    store: Store,
+    run_id: str,
+    policy_name: str | None,
+    out: Path | None,
+    accept_change: bool,
+    as_json: bool,
+) -> int:
+    from roundsman.cli.remedy import followed
+    from roundsman.errors import UsageError
+    from roundsman.remedy.run import resume as take_up
+
+    for option, value in (("--policy", policy_name), ("--out", out)):
+        if value is not None:
+            raise UsageError(f"{option} is for investigations; run {run_id} is a remedy's")
+    return followed(
+        lambda tell: take_up(run_id, store, accept_change=accept_change, tell=tell), as_json
+    )
 
 
 @click.command()

@@ -82,6 +82,8 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
             damage = error
         if info.damaged and damage is None:
             damage = JournalDamaged(f"run {info.run_id}: {info.damaged}")
+        remedy = _remedy_in(store, info.run_id, records)
+        saved = remedy or saved
     if evidence_id is not None:
         if damage is not None:
             raise damage
@@ -96,12 +98,27 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
         from roundsman.report import PipedConsole, to_terminal
         from roundsman.report.text import plural
 
-        to_terminal(saved or interim_report(info, records), PipedConsole())
+        if remedy:
+            from roundsman.cli.remedy_view import report_lines
+
+            click.echo("\n".join(report_lines(remedy)))
+        else:
+            to_terminal(saved or interim_report(info, records), PipedConsole())
         click.echo(f"status {info.status}, {plural(len(records), 'record')} in the journal")
         if info.status == "answered":
             click.echo(f"answered: {GO_ON.format(info.run_id)}")
     if damage is not None:
         raise damage
+
+
+def _remedy_in(store: Store, run_id: str, records: list[Record]) -> dict[str, Any] | None:
+    """How a remedy's run stands, None when it is none."""
+    setup = records[0].body.get("setup") if records else None
+    if not isinstance(setup, dict) or setup.get("what") != "remedy":
+        return None
+    from roundsman.remedy.outcome import report_of
+
+    return report_of(store, run_id)
 
 
 @runs.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -24,11 +25,18 @@ from roundsman.ledger.waits import KILL_SWITCH
 
 
 async def execute(
-    app: App, run: LiveRun, question: str, sessions: BaseSessionService | None = None
+    app: App,
+    run: LiveRun,
+    question: str,
+    sessions: BaseSessionService | None = None,
+    *,
+    complete: Callable[[LiveRun], None] | None = None,
 ) -> dict[str, Any]:
     """The loop's output, or what was held when it broke off; the run is ended on every way out.
 
     `sessions` is the engine's own store (default: memory, since the journal is what counts).
+    `complete` ends a run without a loop, whose engine came to its end by itself; what Ctrl-C breaks off
+    is then not ended, but left to be taken up again.
 
     The engine's own call limit is off (the guarded model counts): it would raise before the model
     is reached and knows nothing of nested runs.
@@ -59,7 +67,8 @@ async def execute(
         else:
             _failed(run, error)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        run.end("aborted", detail="interrupted by Ctrl-C")
+        if complete is None:
+            run.end("aborted", detail="interrupted by Ctrl-C")
         raise
     except Paused:
         pass
@@ -71,7 +80,9 @@ async def execute(
         run.pause()
         return output
     stopped = run.account.ending
-    if stopped is None:
+    if stopped is None and complete is not None:
+        complete(run)
+    elif stopped is None:
         run.end("failed", detail="the engine ended the run without an answer")
     else:
         run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)

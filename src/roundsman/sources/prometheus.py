@@ -37,12 +37,18 @@ _QUIET = 120.0
 class PrometheusSource(BaseSource):
     """Satisfies Source with the metrics of one server, fetched once a window.
 
-    `window` is the incident's: nothing outside of it is asked for. Raises
-    SourceError when the server does not answer, or has no metrics in the window.
+    `window` is the incident's: nothing outside of it is asked for. `only`: the name of series (without
+    labels) that alone are fetched. Raises SourceError when the server does not answer, or has no
+    metrics in the window.
     """
 
     def __init__(
-        self, url: str, window: Window, headers: Iterable[Header] = (), option: str = "--prometheus"
+        self,
+        url: str,
+        window: Window,
+        headers: Iterable[Header] = (),
+        option: str = "--prometheus",
+        only: str = "",
     ) -> None:
         super().__init__(["metrics"])
         self._api = PrometheusApi(url, headers, option)
@@ -62,6 +68,10 @@ class PrometheusSource(BaseSource):
         if len(names) > len(self._metrics):
             why = "what runtimes, exporters, kernels and the store say of themselves: not asked for"
             self.note(Unseen(f"metrics of {self.url}", why, len(names) - len(self._metrics)))
+        # what every scrape brings, so that it tells when there are samples
+        self._probe = "up" if "up" in self._metrics else selector(self._metrics[0])
+        if only:
+            self._metrics = [name for name in self._metrics if self._makes(name, only)]
         self._interval = self._scrape_interval()
         self._data = self._covered()
         if len(self._metrics) > MOST_METRICS:
@@ -104,21 +114,23 @@ class PrometheusSource(BaseSource):
     def _scrape_interval(self) -> float:
         """Seconds between samples, as counted at the window's end."""
         for span in (60, 600, 3600):
-            promql = f"max(count_over_time({self._probe()}[{span}s]))"
+            promql = f"max(count_over_time({self._probe}[{span}s]))"
             rows = self._known(lambda q=promql: self._api.query(q, self._window.end), [])
             count = float(rows[0]["value"][1]) if rows else 0.0
             if count >= 3:
                 return max(1.0, round(span / count))
         return 15.0
 
-    def _probe(self) -> str:
-        return "up" if "up" in self._metrics else selector(self._metrics[0])
+    def _makes(self, metric: str, name: str) -> bool:
+        """Whether series of this name come from a metric."""
+        kind = self._types.get(_family(metric), "")
+        return any(one.name == name for one in plan(metric, kind, "", self._labels))
 
     def _covered(self) -> Window:
         """The part of the window in which there are samples."""
         start, end = self._window.start, self._window.end
         step = max(1.0, math.ceil((end - start) / 1000))
-        promql = f"count({self._probe()})"
+        promql = f"count({self._probe})"
         rows = self._known(lambda: self._api.query_range(promql, start, end, step), [])
         times = [float(at) for row in rows for at, _ in row.get("values", [])]
         if not times:

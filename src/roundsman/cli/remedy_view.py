@@ -1,0 +1,109 @@
+"""Remedies as whoever is on call reads them: what will happen, on what, and how it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_WIDE = 12
+
+
+def proposal_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """What `remedy propose` found."""
+    from roundsman.report import clean
+
+    run_id = found["run_id"]
+    if found["because"]:
+        yield clean(found["because"], 1000)
+        return
+    cause = found["cause"]
+    yield f"{clean(cause['change'] or cause['statement'], 500)} (confidence {cause['confidence']})"
+    fitting = [row for row in found["proposals"] if row["fits"]]
+    for row in fitting:
+        yield ""
+        yield f"{row['remedy']}: {clean(row['about'], 300)}"
+        yield from _call_lines(row)
+        if found["verify"]["why_not"]:
+            yield _row("start it", "not yet, see below")
+        else:
+            yield _row("start it", f"roundsman remedy apply {run_id} {row['remedy']}")
+    yield ""
+    if not fitting:
+        yield "no remedy fits; nothing is proposed"
+    else:
+        yield from _verify_lines(found["verify"])
+    left = [row for row in found["proposals"] if not row["fits"]]
+    if left:
+        yield "does not fit:"
+    for row in left:
+        yield f"  {row['remedy']}: {clean(row['why_not'], 500)}"
+
+
+def _call_lines(row: Mapping[str, Any]) -> Iterator[str]:
+    from roundsman.guard.prints import canonical
+    from roundsman.report import clean
+
+    for number, line in enumerate(row["dry_run"]):
+        yield _row("would do" if number == 0 else "", clean(line, 2000))
+    yield _row("touches", f"{clean(row['resource'], 200)} ({row['effect']})")
+    yield _row("no help", clean(row["undo"], 300))
+    yield _row("by hand", clean(row["undo_by_hand"], 1000))
+    call = f"{row['call']['tool']}({clean(canonical(row['call']['args']), 100_000)})"
+    yield _row("exact call", call)
+    yield _row("digest", row["digest"])
+
+
+def _verify_lines(verify: Mapping[str, Any]) -> Iterator[str]:
+    from roundsman.report import clean
+
+    now = {(one["service"], one["metric"]): one for one in verify["now"]}
+    yield "it has helped when"
+    for one in verify["metrics"]:
+        before = "no samples" if one["before"] is None else f"{one['before']:.4g}"
+        seen = now.get((one["service"], one["metric"]))
+        value = "" if seen is None or seen["value"] is None else f", now {seen['value']:.4g}"
+        name = clean(f"{one['service']} {one['metric']}", 200)
+        yield f"  {name} is {one['back']} (before {before}, broken {one['broken']:.4g}{value})"
+    yield (
+        f"  for {verify['looks']} looks in a row, every {verify['every_s']:g} s, within "
+        f"{verify['within_s']:g} s; else it is rolled back"
+    )
+    if verify["why_not"]:
+        yield f"it cannot be begun: {clean(verify['why_not'], 500)}"
+
+
+def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """How a remedy's run stands."""
+    from roundsman.cli.asking import lines_of
+    from roundsman.report import clean
+
+    run_id = report["run_id"]
+    yield f"{report['outcome'].upper()}: {clean(report['because'], 2000)}"
+    yield _row("remedy", f"{report['remedy']} for run {report['of']}, as run {run_id}")
+    for number, line in enumerate(report["dry_run"]):
+        yield _row(_did(report) if number == 0 else "", clean(line, 2000))
+    yield _row("touches", clean(report["resource"], 200))
+    if report["outcome"] in ("waiting", "unknown"):
+        yield _row("helped when", clean(report["verify"], 1000))
+        yield _row("no help", clean(report["undo"], 300))
+        yield _row("digest", report["digest"])
+    for row in report["asked"]:
+        if "answer" not in row:
+            yield from lines_of(row)
+            yield f"  then: roundsman resume {run_id}"
+        else:
+            said = row["answer"]
+            yield _row(said["decision"], f"by {clean(said['by'], 100)} at {said['at']}")
+    if report["by_hand"]:
+        yield _row("by hand now", clean(report["by_hand"], 1000))
+    if report["status"] in ("interrupted", "running") or report.get("broken_off"):
+        yield _row("go on", f"roundsman resume {run_id}")
+
+
+def _did(report: Mapping[str, Any]) -> str:
+    applied = report["steps"]["apply"] is not None
+    return "the call" if applied else "would do"
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name.ljust(_WIDE)} {text}"

@@ -1,0 +1,228 @@
+"""One remedy from its call to its end: begun, taken up again, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from google.adk.apps import App
+
+from roundsman.adk import plugin_of
+from roundsman.adk.effects_once import ask_the_tools
+from roundsman.errors import SetupChanged, UsageError
+from roundsman.guard import rules_for
+from roundsman.guard.events import Event, RunResumes
+from roundsman.investigate.execute import execute
+from roundsman.investigate.run import refuse_inside_a_loop
+from roundsman.ledger import LiveRun, Store
+from roundsman.ledger.stop import OVER
+from roundsman.policy import Policy
+from roundsman.remedy.base import Remedy
+from roundsman.remedy.catalogue import Catalogue, digest_of, load_catalogue
+from roundsman.remedy.config import Verifying
+from roundsman.remedy.finding import Finding, finding_of
+from roundsman.remedy.graph import build_app, policy_for
+from roundsman.remedy.outcome import DONE, ROLLED_BACK, WHAT, outcome_of, report_of, setup_of
+from roundsman.remedy.proposing import proposal, watching
+from roundsman.remedy.telemetry import reader, sources_of
+from roundsman.remedy.verify import Tell, Verifier
+from roundsman.sources.spec import SourceSpec
+
+Watcher = Callable[[Event, LiveRun], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A remedy ready to run: the call, the guarded graph, and what the journal is told of it."""
+
+    remedy: Remedy
+    args: dict[str, Any]
+    finding: Finding
+    verifier: Verifier
+    policy: Policy
+    app: App
+    setup: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """What it is for, in a line."""
+        where = self.remedy.resource(**self.args)
+        return f"{self.remedy.name} on {where}, for run {self.finding.run_id}"[:500]
+
+
+def begin(
+    store: Store,
+    run_id: str,
+    name: str,
+    catalogue: Catalogue,
+    sources: SourceSpec,
+    *,
+    tell: Tell = lambda text: None,
+    new_id: str | None = None,
+) -> dict[str, Any]:
+    """Start the graph of one remedy for a finished investigation; it comes to the question whether its
+    call may run, and waits.
+
+    Args:
+        sources: where the metrics are read; those of the investigation when it names none.
+        tell: told how it goes, a line at a time.
+
+    Returns:
+        What is to be said of it, as `resume` does; `broken_off` when Ctrl-C did so.
+
+    Raises:
+        UsageError: no such remedy, it does not fit, it could not be verified, or another one is under way
+            for the same thing.
+    """
+    refuse_inside_a_loop()
+    finding = finding_of(store, run_id)
+    remedy = catalogue.named(name)
+    offer = proposal(remedy, finding)
+    if offer.args is None:
+        raise UsageError(f"{name} does not fit run {run_id}: {offer.why_not}")
+    spec = sources if sources else sources_of(store, run_id)
+    seen = watching(finding, spec)
+    if seen.why_not:
+        raise UsageError(f"{name} is not begun: {seen.why_not}")
+    case = _case(store, remedy, offer.args, finding, catalogue, spec, tell)
+    _refuse_others(store, case, "")
+    run = LiveRun.start(
+        store,
+        rules_for(case.policy),
+        policy=case.policy.digest,
+        question=case.text,
+        setup=case.setup,
+        run_id=new_id,
+    )
+    try:
+        _refuse_others(store, case, run.run_id)  # of two that begin at once, neither goes on
+    except UsageError as error:
+        run.end("failed", detail=str(error))
+        raise
+    return _carry_out(case, run)
+
+
+def resume(
+    run_id: str,
+    store: Store,
+    *,
+    accept_change: bool = False,
+    tell: Tell = lambda text: None,
+) -> dict[str, Any]:
+    """Take a remedy up again: after an answer, after a crash. One that is over is told once more.
+
+    Args:
+        accept_change: go on although the code of the remedy, or how it is bounded, changed.
+
+    Raises:
+        SetupChanged: that changed, and was not accepted.
+        WaitsForPerson: its question is open, or a write may or may not have been carried out.
+        LeaseHeld, JournalDamaged: as for the journal.
+    """
+    refuse_inside_a_loop()
+    records = store.whole(run_id)
+    setup = setup_of(run_id, records)
+    if any(one.kind == "run_ends" for one in records):
+        return report_of(store, run_id)
+    case = _case_again(store, setup, tell)
+    begun = records[0].body
+    changes: dict[str, list[str]] = {}
+    was, now = str(setup.get("code")), str(case.setup["code"])
+    if was != now:
+        changes["the code of the remedy"] = [was[:12], now[:12]]
+    known = [str(r.body["policy"]) for r in records if r.body.get("policy")]
+    if known[-1] != case.policy.digest:
+        changes["policy"] = [str(begun.get("policy"))[:12], case.policy.digest[:12]]
+    if changes and not accept_change:
+        told = "; ".join(f"{name} was {old}, is {new}" for name, (old, new) in changes.items())
+        raise SetupChanged(
+            f"run {run_id} began otherwise: {told}; undo the change, or accept it with "
+            "--accept-change"
+        )
+    ask_the_tools(store, run_id, plugin_of(case.app).checks)
+    resumes = RunResumes(policy=case.policy.digest if changes else "", accepted=changes)
+    run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
+    return _carry_out(case, run)
+
+
+def _carry_out(case: Case, run: LiveRun) -> dict[str, Any]:
+    def complete(ended: LiveRun) -> None:
+        said = outcome_of(case.setup, ended.store.records(ended.run_id))
+        good = said["outcome"] in (DONE, ROLLED_BACK)
+        ended.end(
+            "done" if good else "failed", detail=f"{said['outcome']}: {said['because']}"[:500]
+        )
+
+    broken_off = False
+    try:
+        asyncio.run(execute(case.app, run, case.text, complete=complete))
+    except KeyboardInterrupt:
+        broken_off = True
+        run.pause()  # somebody takes it up again: what was applied must not stay untold
+    report = report_of(run.store, run.run_id)
+    run.store.save_report(run.run_id, report)
+    return report | {"broken_off": broken_off}
+
+
+def _refuse_others(store: Store, case: Case, own: str) -> None:
+    """Two remedies for one thing would each take the other's work for the world."""
+    mine = case.setup["resource"]
+    for info in store.runs():
+        if info.status in OVER or info.run_id == own or info.damaged:
+            continue
+        records = store.records(info.run_id)
+        setup = records[0].body.get("setup") if records else None
+        if isinstance(setup, Mapping) and setup.get("what") == WHAT and setup["resource"] == mine:
+            raise UsageError(
+                f"run {info.run_id} ({setup['remedy']}, {info.status}) is for {mine}, too, and is not "
+                f"over; roundsman resume {info.run_id}, or roundsman stop {info.run_id}"
+            )
+
+
+def _case(
+    store: Store,
+    remedy: Remedy,
+    args: dict[str, Any],
+    finding: Finding,
+    catalogue: Catalogue,
+    spec: SourceSpec,
+    tell: Tell,
+) -> Case:
+    verifying = catalogue.config.verify
+    verifier = Verifier(finding.broken, reader(spec), verifying, tell)
+    policy = policy_for(remedy, args, verifier)
+    setup = {
+        "what": WHAT,
+        "of": finding.run_id,
+        "remedy": remedy.name,
+        "about": remedy.about,
+        "args": args,
+        "resource": remedy.resource(**args),
+        "undo": remedy.undoing,
+        "undo_by_hand": remedy.undo_by_hand(**args),
+        "verify": verifier.text,
+        "dry_run": [str(line) for line in remedy.dry_run(**args)],
+        "finding": finding.to_json(),
+        "remedies": list(catalogue.given),
+        "verifying": asdict(verifying),
+        "sources": spec.absolute().to_json(),
+        "code": digest_of(remedy),
+    }
+    app = build_app(remedy, args, verifier, policy, store)
+    return Case(remedy, args, finding, verifier, policy, app, setup)
+
+
+def _case_again(store: Store, setup: Mapping[str, Any], tell: Tell) -> Case:
+    """The same from the journal: what was approved is what is there, not what would be proposed now."""
+    catalogue = load_catalogue(setup["remedies"])
+    remedy = catalogue.named(str(setup["remedy"]))
+    finding = Finding.from_json(setup["finding"])
+    args = dict(setup["args"])
+    spec = SourceSpec.from_json(setup["sources"])
+    verifier = Verifier(finding.broken, reader(spec), Verifying(**setup["verifying"]), tell)
+    policy = policy_for(remedy, args, verifier)
+    app = build_app(remedy, args, verifier, policy, store)
+    again = {**setup, "code": digest_of(remedy)}
+    return Case(remedy, args, finding, verifier, policy, app, again)

@@ -1,0 +1,218 @@
+"""The metrics that broke, read again from where the investigation read them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from roundsman.analysis.symptoms import kinds_of, more_is_better
+from roundsman.errors import SourceError
+from roundsman.investigate.request import Request
+from roundsman.ledger import Store
+from roundsman.remedy.finding import Broken
+from roundsman.sources import IncidentFolder, Series, Window
+from roundsman.sources.spec import SourceSpec
+
+_BEFORE = 600.0
+"""Seconds before the onset that are read, too: labels by which series are told apart must have shown."""
+_FURTHEST = 3600.0
+_PART = 0.1
+"""A metric is back when it has come this near to its level before, as a part of the whole way."""
+_NOISE = 3.0
+_STALE_STEPS, _STEP = 3.0, 15.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Series of one metric, and when the newest sample of anything came: what tells a metric that has
+    no samples any more from a source that is filled no more."""
+
+    series: list[Series]
+    newest: float
+
+
+class Reads(Protocol):
+    """Reads one metric of the last while."""
+
+    def __call__(self, broken: Broken, now: float) -> Reading: ...
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at one metric. `value` is None when nothing new was there; `at` is of the newest sample."""
+
+    broken: Broken
+    at: float
+    value: float | None
+    back: bool
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        if self.value is None:
+            return f"{self.broken.service} {self.broken.metric}: no new sample"
+        said = "back" if self.back else "not back"
+        level = limit(self.broken)
+        return (
+            f"{self.broken.service} {self.broken.metric}: {self.value:.4g}, {said} ({level.text})"
+        )
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How far a metric may be from its level before; `down`: less is bad."""
+
+    value: float
+    down: bool
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{'at least' if self.down else 'at most'} {self.value:.4g}"
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is within it. What is better than before is within it, too."""
+        return value >= self.value if self.down else value <= self.value
+
+
+def limit(broken: Broken) -> Limit:
+    """Where a metric counts as back: nine tenths of the way, or within three times its noise before,
+    though never less than half of the way."""
+    before = broken.before or 0.0
+    way = abs(broken.after - before)
+    noise = _NOISE * way / broken.far if broken.before is not None and broken.far > 0 else 0.0
+    room = max(_PART * way, min(noise, way / 2))
+    down = broken.after < before or (broken.before is None and more_is_better(broken.metric))
+    return Limit(before - room if down else before + room, down)
+
+
+def look(reads: Reads, broken: Broken, after: float, now: float) -> Look:
+    """What the metric is now, of samples newer than `after` (epoch seconds).
+
+    Errors are looked at as a family: one that comes back as another code is not back. One that had no
+    samples before may have none again, as long as something else of the metric's source has.
+
+    Raises:
+        SourceError: the source does not answer.
+    """
+    reading = reads(broken, now)
+    newest = reading.newest
+    if newest <= after:
+        return Look(broken, newest, None, False)
+    values = [
+        float(one.values[-1])
+        for one in reading.series
+        if _of_family(one, broken) and one.times[-1] > after and _is_current(one, newest)
+    ]
+    if not values:
+        gone = broken.before is None or broken.before == 0
+        return Look(broken, newest, 0.0 if gone else None, gone)
+    value = sum(values)
+    return Look(broken, newest, value, limit(broken).holds(value))
+
+
+def _of_family(series: Series, broken: Broken) -> bool:
+    if series.service != broken.service:
+        return False
+    if series.metric == broken.metric:
+        return True
+    same = series.metric.partition("{")[0] == broken.metric.partition("{")[0]
+    return same and "error" in kinds_of(series.metric) and "error" in kinds_of(broken.metric)
+
+
+def _is_current(series: Series, newest: float) -> bool:
+    """Whether it goes on: the last sample of one that ended is no value of now."""
+    times = series.times[-20:]
+    step = float(np.median(np.diff(times))) if times.size > 1 else _STEP
+    return float(series.times[-1]) >= newest - _STALE_STEPS * step
+
+
+def sources_of(store: Store, run_id: str) -> SourceSpec:
+    """Where an investigation read its telemetry."""
+    setup = store.records(run_id)[0].body.get("setup") or {}
+    return Request.from_setup(setup).sources
+
+
+def reader(spec: SourceSpec) -> Reads:
+    """Reads from the folder and the metric servers of an investigation; others hold no metrics.
+
+    Raises:
+        SourceError: there is none.
+    """
+    if not (spec.folder or spec.prometheus):
+        raise SourceError(
+            "the investigation read no metrics that can be read again; give --prometheus URL"
+        )
+
+    def reads(broken: Broken, now: float) -> Reading:
+        window = Window(max(broken.onset - _BEFORE, now - _FURTHEST), now)
+        readings, failed = list[Reading](), list[SourceError]()
+        for read in _readers(spec, broken.metric.partition("{")[0]):
+            try:
+                readings.append(read(window))
+            except SourceError as error:
+                failed.append(error)
+        if not readings:
+            raise failed[0]
+        series = [one for reading in readings for one in reading.series]
+        return Reading(series, max(one.newest for one in readings))
+
+    return reads
+
+
+def _readers(spec: SourceSpec, name: str) -> Iterator[Callable[[Window], Reading]]:
+    """Each opens its source anew: a folder is read when it is opened, and a server's window is its
+    own."""
+    if spec.folder:
+        yield lambda window: _from_folder(Path(spec.folder), window, name)
+    for url in spec.prometheus:
+        yield lambda window, url=url: _from_server(url, spec.headers, window, name)  # type: ignore[misc]
+
+
+def _from_folder(path: Path, window: Window, name: str) -> Reading:
+    everything = IncidentFolder(path).series(window)
+    newest = max((float(one.times[-1]) for one in everything), default=0.0)
+    return Reading([one for one in everything if one.metric.partition("{")[0] == name], newest)
+
+
+def _from_server(url: str, headers: Sequence[str], window: Window, name: str) -> Reading:
+    from roundsman.sources.headers import parse_header
+    from roundsman.sources.prometheus import PrometheusSource
+
+    source = PrometheusSource(url, window, [parse_header(one) for one in headers], only=name)
+    extent = source.extent()
+    return Reading(source.series(window), extent.end if extent is not None else 0.0)
+
+
+def state_now(reads: Reads, broken: tuple[Broken, ...], fresh: float) -> tuple[list[Look], str]:
+    """How the metrics are now, and why a remedy could not be verified by them; empty when it can.
+
+    Args:
+        fresh: seconds within which the newest sample must be.
+
+    Raises:
+        SourceError: the source does not answer.
+    """
+    if not broken:
+        return [], "no metric showed the harm, only log lines; no number says whether it helped"
+    now = time.time()
+    looks = [look(reads, one, now - fresh, now) for one in broken]
+    blind = [one for one in looks if one.value is None]
+    if blind:
+        old = f"its newest sample is {_age(now - blind[0].at)} old" if blind[0].at else "no sample"
+        return looks, (
+            f"{blind[0].broken.service} {blind[0].broken.metric} cannot be watched ({old}); give the "
+            "live metrics: --prometheus URL"
+        )
+    return looks, ""
+
+
+def _age(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
