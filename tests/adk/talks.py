@@ -11,7 +11,8 @@ from google.adk.agents.live_request_queue import LiveRequestQueue
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps import App
 from google.adk.models.llm_response import LlmResponse
-from google.adk.runners import InMemoryRunner
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
 from google.genai import types
 from pydantic import Field
 from tests.adk.live_stub import StubLive
@@ -157,7 +158,8 @@ class Session:
 
 def hold(
     tmp_path: Path, model: StubLive, rules: str, turns: list[Any], mode: str = "text",
-    tools: tuple[Any, ...] = (), operator: Any = None, **config: Any,
+    tools: tuple[Any, ...] = (), operator: Any = None, sessions: Any = None, session: str = "",
+    **config: Any,
 ) -> Session:  # fmt: skip
     """Say each turn when the one before is complete, then close. Text is typed, bytes are spoken."""
     file = tmp_path / "policy.yaml"
@@ -166,10 +168,11 @@ def hold(
     agent = LlmAgent(name="clerk", model=model, tools=list(tools), instruction="Help in the shop.")
     app = App(name="shop", root_agent=agent)
     app = guarded(app, load_policy(file), store=store, operator=operator)
-    runner = InMemoryRunner(app=app)
+    runner = Runner(app=app, session_service=sessions or InMemorySessionService())
 
     async def talk() -> tuple[list[Any], Any]:
-        session = await runner.session_service.create_session(app_name="shop", user_id="u")
+        service = runner.session_service
+        held = session or (await service.create_session(app_name="shop", user_id="u")).id
         queue = LiveRequestQueue()
         left = list(turns)
 
@@ -187,7 +190,7 @@ def hold(
         events = []
         say()
         stream = runner.run_live(
-            user_id="u", session_id=session.id, live_request_queue=queue,
+            user_id="u", session_id=held, live_request_queue=queue,
             run_config=RunConfig(response_modalities=[MODES[mode]], **config),
         )  # fmt: skip
         async for event in stream:
@@ -195,7 +198,7 @@ def hold(
             if event.turn_complete and not event.error_code:
                 say()
         return events, await runner.session_service.get_session(
-            app_name="shop", user_id="u", session_id=session.id
+            app_name="shop", user_id="u", session_id=held
         )
 
     async def bounded() -> tuple[list[Any], Any]:

@@ -89,3 +89,29 @@ def test_what_is_no_investigation_is_not_taken_up(tmp_path: Path) -> None:
     run._lease.release()
     with pytest.raises(LedgerError, match="no investigation"):
         resume("r1", store)
+
+
+def test_a_question_is_kept_and_asked_without_what_the_policy_takes_out(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("conversation: {checks: {personal: {}}}\n")
+    asked = "Why did ann.lee@example.com see errors?"
+    store = Store(tmp_path / "runs.sqlite")
+    held: list[LiveRun] = []
+
+    def watch(event: Any, run: LiveRun) -> None:
+        held[:] = [run]
+        if event.kind == "step_ends":
+            run.store.commit(run.run_id)
+            run.broken = "the process died"
+            raise _Dies
+
+    policy = load_policy(file)
+    with suppress(BaseException):
+        investigation.investigate(
+            INCIDENT, policy, question=asked, store=store, watch=watch, policy_source=str(file)
+        )
+    held[0]._lease.release()
+    report, _ = resume(held[0].run_id, store)
+    assert report["cause"]["service"] == "storefront-api"
+    assert report["question"] == "Why did [mail address removed] see errors?"
+    assert "ann.lee" not in str(store.records(held[0].run_id))

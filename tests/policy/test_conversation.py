@@ -8,7 +8,7 @@ import pytest
 
 from roundsman.errors import PolicyError
 from roundsman.guard import rules_for
-from roundsman.policy import load_policy
+from roundsman.policy import load_policy, worst_case
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from roundsman.policy import load_policy
         ("checks: {x: {on: [input], patterns: ['a(?=b)']}}", "not a pattern of RE2"),
         ("checks: {x: {on: [input], patterns: ['[']}}", "not a pattern of RE2"),
         ("checks: {x: {on: [input]}}", "looks for nothing"),
+        ("checks: {injction: {}}", "did you mean 'injection'"),
         ("checks: {x: {phrases: [a]}}", "runs nowhere"),
         ("checks: {secrets: {phrases: [a]}}", "is built in"),
         ("checks: {x: {on: [inptu], phrases: [a]}}", "input"),
@@ -59,3 +60,30 @@ def test_modes_are_those_of_each_check(tmp_path: Path) -> None:
     placed = [p for p in rules_for(load_policy(file)) if p.rule.layer == "conversation"]
     modes = {p.rule.name: p.mode for p in placed}
     assert modes == {"secrets": "shadow", "injection": "enforce", "taint": "enforce"}
+
+
+@pytest.mark.parametrize(
+    ("conversation", "noted"),
+    [
+        ("taint: {mode: enforce, trusted_tools: [list_ordrs]}", "did you mean 'list_orders'?"),
+        ("taint: {mode: enforce, constants: {refnd: {to: [a]}}}", "no 'refnd' under tools.allow"),
+        ("taint: {mode: enforce, constants: {list_orders: {to: [a]}}}", "not judged"),
+        ("checks: {secrets: {tools: [list_order]}}", "checks.secrets.tools: no 'list_order'"),
+        ("taint: {mode: enforce, trusted_tools: [list_orders], constants: {refund: {}}}", ""),
+    ],
+)
+def test_names_of_tools_nobody_declares_are_noted(
+    tmp_path: Path, conversation: str, noted: str
+) -> None:
+    tools = "{list_orders: {effect: read}, refund: {effect: write}}"
+    file = tmp_path / "p.yaml"
+    file.write_text(f"tools: {{allow: {tools}}}\nconversation: {{{conversation}}}\n")
+    notes = [n for n in worst_case(load_policy(file))["notes"] if n.startswith("conversation")]
+    assert len(notes) == bool(noted)
+    assert noted in "".join(notes)
+
+
+def test_a_taint_rule_without_a_write_to_judge_is_noted(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("tools: {allow: {a: {}}}\nconversation: {taint: {mode: enforce}}\n")
+    assert "nothing is judged" in str(worst_case(load_policy(file))["notes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from google.adk.models.llm_response import LlmResponse
@@ -17,6 +18,7 @@ from roundsman.adk.current import (
 from roundsman.adk.doors import not_run
 from roundsman.adk.engine_asks import asked_elsewhere, note_answers
 from roundsman.adk.live import is_live
+from roundsman.adk.live_talk import forget_blocked, user_turn
 from roundsman.adk.outcomes import settle
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen, blocked
@@ -26,6 +28,9 @@ from roundsman.guard.events import UserTurn
 from roundsman.guard.said import Said
 from roundsman.ledger import LiveRun, Store
 from roundsman.ledger.run import Operator
+
+_QUESTION = 500
+"""Characters of a message that name the run in listings."""
 
 
 class Opener(Protocol):
@@ -71,11 +76,13 @@ class RunBinding:
         if (elsewhere := self._elsewhere.pop(invocation, "")) and current_run() is None:
             return not_run(elsewhere)
         invocation_context.run_config = self._scheduler.threads(invocation_context.run_config)
+        forget_blocked(invocation_context.session)
         run = self._bind(invocation_context, _text(invocation_context))
         if invocation in self._nested:
             return None
         if self._taints and (earlier := earlier_texts(invocation_context.session, invocation)):
-            run.write(earlier, durable=False)
+            words = user_turn(run, *self.screen.kept(earlier.text))
+            run.write(replace(words, sources=earlier.sources), durable=False)
         return self._hear(run, invocation)
 
     def _bind(self, invocation_context: Any, question: str) -> LiveRun:
@@ -92,7 +99,10 @@ class RunBinding:
             if not ends:
                 self._nested.add(invocation)
         elif invocation not in self._runs:
-            self._runs[invocation] = self.opener(invocation, question)
+            kept, gone = self.screen.kept(question)
+            run = self._runs[invocation] = self.opener(invocation, kept[:_QUESTION])
+            if self._taints and (gone or len(kept) > _QUESTION):
+                run.write(user_turn(run, kept, gone), durable=False)
             self._watches[invocation] = CancelWatch(
                 lambda: self._end(invocation, "aborted", "the task that ran it was cancelled")
             )
@@ -220,7 +230,7 @@ def _text(invocation_context: Any) -> str:
 
 def _text_of(content: Any) -> str:
     parts = content.parts if content is not None else None
-    return " ".join(p.text for p in parts or [] if p.text)[:500]
+    return " ".join(p.text for p in parts or [] if p.text)
 
 
 def earlier_texts(session: Any, invocation: str) -> UserTurn | None:

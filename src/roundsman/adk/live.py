@@ -20,10 +20,10 @@ from google.adk.models.llm_response import LlmResponse
 
 from roundsman.adk.current import GUARDS, current_run
 from roundsman.adk.live_connection import GuardedConnection
-from roundsman.adk.live_talk import LiveTalk, talk_of
+from roundsman.adk.live_talk import LiveTalk, talk_of, user_turn
 from roundsman.adk.screening import Screen
 from roundsman.errors import RefusedToStart
-from roundsman.guard.events import StepBegins, UserTurn
+from roundsman.guard.events import StepBegins
 from roundsman.ledger import LiveRun
 
 Connect = Callable[[LlmRequest], AbstractAsyncContextManager[BaseLlmConnection]]
@@ -114,9 +114,9 @@ async def heard(
         instead, text = await talk.heard(screen, run, content)
         if instead is not None:
             talk.scrub(context.session)
-            return LlmResponse(content=instead, partial=False)
+            return LlmResponse(content=instead, partial=False, custom_metadata=talk.metadata)
         if text:
-            run.write(UserTurn(text=text))
+            run.write(user_turn(run, *screen.kept(text)))
     return None
 
 
@@ -139,4 +139,6 @@ def told(run: LiveRun, screen: Screen, context: Any, response: LlmResponse) -> L
         return None
     talk.block(said.text)
     talk.scrub(context.session)
-    return LlmResponse(content=instead, partial=False, turn_complete=True)
+    return LlmResponse(
+        content=instead, partial=False, turn_complete=True, custom_metadata=talk.metadata
+    )

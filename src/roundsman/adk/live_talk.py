@@ -12,10 +12,15 @@ from google.genai import types
 from roundsman.adk.beside import Beside
 from roundsman.adk.screening import Screen, blocked
 from roundsman.guard import Kind
+from roundsman.guard.events import UserTurn
+from roundsman.guard.prints import digest
 from roundsman.guard.said import Said
+from roundsman.guard.trust import said_print
 from roundsman.ledger import LiveRun
 
 GONE = "[this message was blocked]"
+_BLOCKED_PRINTS = "roundsman_blocked_prints"
+"""In the metadata of an event that took the place of blocked turns: digests of them."""
 _WINDOW = 2_000
 """Characters of a growing transcript that are looked at: what is older has been."""
 
@@ -41,6 +46,11 @@ class LiveTalk:
         """Remember a turn that must not be sent again."""
         if text.strip():
             self._blocked.append(text)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the event that takes a turn's place says of it, for later runs of the session."""
+        return {_BLOCKED_PRINTS: [_print(text) for text in self._blocked]}
 
     def scrubbed(self, content: types.Content) -> types.Content:
         """A content of the history without blocked turns."""
@@ -127,6 +137,32 @@ class LiveTalk:
         if judged.verdict.kind > Kind.AMEND:
             return blocked(judged, LlmResponse())
         return blocked(None, LlmResponse()) if changed else None
+
+
+def forget_blocked(session: Any) -> None:
+    """Take out of a session's memory what earlier turns had blocked and its storage still holds: the
+    engine stores a live turn before it can be judged. The events that took its place say which."""
+    prints = {p for e in session.events for p in (e.custom_metadata or {}).get(_BLOCKED_PRINTS, ())}
+    if not prints:
+        return
+    for event in session.events:
+        parts = event.content.parts if event.content is not None else None
+        if _print("\n".join(p.text for p in parts or [] if p.text)) in prints:
+            kept = [p for p in parts or [] if not p.text]
+            event.content.parts = [types.Part(text=GONE), *kept]
+        for name in ("input_transcription", "output_transcription"):
+            said = getattr(event, name)
+            if said is not None and _print(said.text or "") in prints:
+                setattr(event, name, said.model_copy(update={"text": GONE}))
+
+
+def user_turn(run: LiveRun, kept: str, gone: list[str]) -> UserTurn:
+    """A person's words as the journal keeps them (`Screen.kept`)."""
+    return UserTurn(text=kept, held_back=tuple(said_print(run.run_id, value) for value in gone))
+
+
+def _print(text: str) -> str:
+    return digest(text.strip())
 
 
 TALKS: WeakKeyDictionary[LiveRun, LiveTalk] = WeakKeyDictionary()

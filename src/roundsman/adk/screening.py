@@ -16,7 +16,7 @@ from roundsman.adk.beside import Beside, both
 from roundsman.adk.results import noted
 from roundsman.adk.timed import timed
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, decide
-from roundsman.guard.checks.base import Hit, TooSlow
+from roundsman.guard.checks.base import Hit, TooSlow, without
 from roundsman.guard.prints import as_json
 from roundsman.guard.rules.conversation import TextRule
 from roundsman.guard.said import Said
@@ -25,6 +25,7 @@ from roundsman.policy.conversation import SAFE_REPLY
 
 _BLOCKED = "roundsman_blocked"
 """In a response's metadata: it stands in place of one that was blocked."""
+_KEPT = "record"
 
 
 class Screen:
@@ -63,6 +64,25 @@ class Screen:
             for p in (*self._rules, *self._heavy)
         )
         return text_of(decide(rules, Account(), Said(where="result", text=text)), text)
+
+    def kept(self, text: str) -> tuple[str, list[str]]:
+        """What the journal may keep of a person's words: without what the policy takes out of any text,
+        and what that was. A check that fails keeps all of it out."""
+        hits: list[Hit] = []
+        for placed in (*self._rules, *self._heavy):
+            rule = placed.rule
+            if (
+                placed.mode != "enforce"
+                or not isinstance(rule, TextRule)
+                or rule.action != "redact"
+            ):
+                continue
+            try:
+                anywhere = replace(rule, where=(_KEPT,), tools=())
+                hits += anywhere.found(Said(where=_KEPT, text=text))
+            except Exception:
+                return f"[not kept: the check {rule.name} failed]", []
+        return without(text, hits), [text[h.start : h.end] for h in hits]
 
     async def all_say(self, run: LiveRun | None, said: Said) -> Judgement:
         """What the light checks say of a whole text and, unless that blocks it, the heavy ones."""

@@ -7,6 +7,7 @@ from typing import Any
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
+from roundsman.adk.current import GUARDS
 from roundsman.adk.tokens import CHARS_PER_TOKEN
 from roundsman.adk.usage import Usage
 from roundsman.guard.events import StepBegins, StepEnds
@@ -49,7 +50,9 @@ class Settler:
     def died(self, error: BaseException) -> None:
         """The call ended by an error, or nobody reads on."""
         if self._charged is None:
-            self._charge(self._last, f"{type(error).__name__}: {error}"[:300])
+            told = f"{type(error).__name__}: {error}"
+            guard = GUARDS.get(self._run)
+            self._charge(self._last, (guard.screen.clean(told) if guard else told)[:300])
 
     def close(self) -> None:
         """The call is over."""

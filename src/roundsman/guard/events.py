@@ -223,11 +223,13 @@ class AgentEnters(Event):
 @dataclass(frozen=True, kw_only=True)
 class UserTurn(Event):
     """A person spoke: in a run under way (a live session, an answer to a question), or earlier in
-    the session. `sources` are tools whose results the session already holds."""
+    the session. `sources` are tools whose results the session already holds, `held_back` prints of
+    what was taken out of the text (`trust.said_print`)."""
 
     kind: ClassVar[str] = "user_turn"
     text: str = ""
     sources: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +274,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 
 _TUPLES = frozenset({
     "chain", "failures", "changes", "prices", "behind", "unknown", "steps", "undone", "criteria",
-    "limits", "sources",
+    "limits", "sources", "held_back",
 })  # fmt: skip
 
 

@@ -173,7 +173,7 @@ def _ruled(a: Account, e: ev.Ruled) -> Account:
 
 
 def _user_turn(a: Account, e: ev.UserTurn) -> Account:
-    trust = a.trust.heard(e.text)
+    trust = a.trust.heard(e.text, e.held_back)
     for source in e.sources:
         trust = trust.got(source)
     return evolve(a, trust=trust)

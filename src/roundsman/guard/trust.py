@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from roundsman.guard.checks.text import Text
 from roundsman.guard.evolve import evolve
+from roundsman.guard.prints import digest
 
 _MOST_WORDS = 100_000
 """Characters of a user's words that are kept: what comes later is not vouched for."""
@@ -13,19 +15,31 @@ _MOST_WORDS = 100_000
 
 @dataclass(frozen=True)
 class Trust:
-    """`words`: what the user said, as an eye reads it, blanks joined. `sources`: tools (and agents
-    used as tools) whose results are in the context, in the order they came."""
+    """`words`: what the user said, as an eye reads it, blanks joined; `held_back`: prints of what the
+    journal does not keep of it (`said_print`). `sources`: tools (and agents used as tools) whose
+    results are in the context, in the order they came."""
 
     words: str = ""
     sources: tuple[str, ...] = ()
+    held_back: frozenset[str] = frozenset()
 
-    def heard(self, text: str) -> Trust:
+    def heard(self, text: str, held_back: Collection[str] = ()) -> Trust:
         """After the user said this."""
         said = " ".join(Text(text[:_MOST_WORDS]).seen.text.split())
-        return evolve(self, words=f"{self.words}\n{said}"[:_MOST_WORDS]) if said else self
+        held = self.held_back.union(held_back)
+        if not said and held == self.held_back:
+            return self
+        words = f"{self.words}\n{said}"[:_MOST_WORDS]
+        return evolve(self, words=words, held_back=held)
 
     def got(self, source: str) -> Trust:
         """After a result of this tool came in."""
         if source in self.sources:
             return self
         return evolve(self, sources=(*self.sources, source))
+
+
+def said_print(run_id: str, value: str) -> str:
+    """What the journal keeps of a mail address or a secret the user said: a later call with the same
+    value is known by it. It belongs to one run; who has the run's id and guesses the value can tell."""
+    return digest(f"{run_id}\x00{' '.join(Text(value).seen.text.split())}")

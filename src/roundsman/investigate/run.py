@@ -11,6 +11,7 @@ from typing import Any
 from google.adk.apps import App
 from google.adk.models.base_llm import BaseLlm
 
+from roundsman.adk.screening import Screen
 from roundsman.errors import LedgerError, UsageError
 from roundsman.guard import rules_for
 from roundsman.guard.events import Event
@@ -83,6 +84,12 @@ def prepare(
     chosen = chosen or model_named(model, endpoint)
     incident = open_incident(request)
     policy = declared(policy)
+    asks = Screen(rules_for(policy), 0).kept(incident.question)[0]
+    if (
+        asks != incident.question
+    ):  # the model and the journal have the same question, or no resume fits
+        incident.question = asks
+        request = replace(request, question=asks)
     app = build_app(threaded(make_tools(incident)), chosen, policy, store=store)
     # a server's telemetry ends when it is asked: a resumed run looks at the same window and services
     alone = isinstance(incident.source, IncidentFolder)

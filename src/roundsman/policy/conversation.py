@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -104,8 +105,10 @@ class Conversation(Part):
                     raise ValueError(f"checks.{name} is built in and takes no {kinds[0]}")
                 continue
             if not kinds:
+                near = get_close_matches(name.lower(), BUILT_IN, n=1)
+                hint = f"; did you mean {near[0]!r}? Otherwise" if near else ":"
                 raise ValueError(
-                    f"checks.{name} looks for nothing: give phrases, patterns, only, max_chars, "
+                    f"checks.{name} looks for nothing{hint} give phrases, patterns, only, max_chars, "
                     f"alphabets or python, or a built-in name: {', '.join(BUILT_IN)}"
                 )
             if len(kinds) > 1 and set(kinds) != {"phrases", "patterns"}:

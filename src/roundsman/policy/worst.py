@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from roundsman.policy.model import Policy
+from roundsman.policy.undeclared import undeclared
 from roundsman.policy.units import format_duration
 
 _N = TypeVar("_N", int, float)
@@ -67,7 +68,7 @@ def _notes(
     weak = [f"{name} ({mode})" for name, mode in policy.rules.items() if mode != "enforce"]
     if weak:
         notes.append(f"rules: not enforced: {', '.join(weak)}")
-    return notes
+    return [*notes, *undeclared(policy)]
 
 
 def _held(policy: Policy, rule: str, value: _N | None) -> _N | None:

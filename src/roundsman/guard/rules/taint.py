@@ -19,6 +19,7 @@ from roundsman.guard.checks.text import Text
 from roundsman.guard.events import ActionBegins, Event
 from roundsman.guard.prints import canonical
 from roundsman.guard.rules.approval import persons_word
+from roundsman.guard.trust import said_print
 from roundsman.guard.verdicts import Kind, Verdict
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Taint:
         outside = next((s for s in account.trust.sources if s not in self.trusted), None)
         if outside is None:
             return None
-        strange = list(self._untrusted(account.trust.words, event))
+        strange = list(self._untrusted(account, event))
         if not strange:
             return None
         names = ", ".join(strange)
@@ -65,12 +66,18 @@ class Taint:
             return persons_word(account, event, why, self.expires, self.name, self.layer)
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"args": strange})
 
-    def _untrusted(self, words: str, event: ActionBegins) -> Iterator[str]:
+    def _untrusted(self, account: Account, event: ActionBegins) -> Iterator[str]:
+        words, held_back = account.trust.words, account.trust.held_back
         harmless = self.constants.get(event.tool, {})
         for arg, value in event.args.items():
             known = set(harmless.get(arg, ()))
-            if not all(canonical(v) in known or _said(v, words) for v in _leaves(value)):
+            for leaf in _leaves(value):
+                if canonical(leaf) in known or _said(leaf, words):
+                    continue
+                if held_back and said_print(account.run_id, str(leaf)) in held_back:
+                    continue
                 yield str(arg)
+                break
 
 
 _BEFORE = re.compile(r"(?:^|[\s\"'`“‘(\[{<,;=])$")
