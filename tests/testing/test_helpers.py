@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.tools.function_tool import FunctionTool
 
 import roundsman.testing
 from roundsman.ledger import Store
@@ -63,6 +64,37 @@ async def test_run_guarded_gives_text_events_account_records(tmp_path: Path) -> 
     assert result.results("wipe")[0]["status"] == "blocked"
     assert ran == []
     store.close()
+
+
+async def test_a_run_that_waits_says_for_what_and_how_to_answer() -> None:
+    def wipe() -> dict[str, Any]:
+        """Wipe."""
+        return {}
+
+    def confirmed() -> Any:
+        return FunctionTool(wipe, require_confirmation=True)
+
+    rules = load_policy("default")
+    always = rules.with_tools({"wipe": {"effect": "write", "approve": "always"}})
+    limit = rules.model_copy(
+        update={"run": rules.run.model_copy(update={"on_limit": "ask", "steps": 1})}
+    )
+    declared = limit.with_tools({"wipe": {"effect": "write"}})
+    for tool, policy, about in (
+        (wipe, always, "wipe needs a person's approval"),
+        (wipe, declared, "1 of 1 steps used"),
+        (confirmed(), rules.with_tools({"wipe": {"effect": "write"}}), "a confirmation of wipe"),
+    ):
+        agent = LlmAgent(name="a", model=ScriptedModel([call("wipe"), "done"]), tools=[tool])
+        result = await run_guarded(agent, "go", policy)
+        assert (result.stop, result.status) == ("asked", "waiting")
+        assert f"run {result.run_id} waits for a person: q1: " in result.waits
+        assert about in result.waits
+        word = "grant" if "steps" in about else "approve"
+        assert f"roundsman {word} {result.run_id} q1" in result.waits
+        assert "waits for a person" in repr(result)
+    result = await run_guarded(LlmAgent(name="a", model=ScriptedModel(["done"])), "go")
+    assert (result.stop, result.waits) == ("done", "")
 
 
 async def test_time_limits_are_tested_without_waiting() -> None:

@@ -18,6 +18,7 @@ from google.genai import types
 from roundsman.adk import guarded
 from roundsman.guard import Account
 from roundsman.ledger import Record, Store
+from roundsman.ledger.asking import told
 from roundsman.ledger.fold import fold
 from roundsman.policy import Policy
 
@@ -26,7 +27,8 @@ from roundsman.policy import Policy
 class GuardedResult:
     """What a run left. `text` is that of the last event that has some; `error` what the runner
     raised, None when it ended by itself; `status` as `roundsman runs list` shows it; `stop` why the
-    run ended: `done`, or the limit that stopped it (`steps`, `tokens`, `repetition` ...)."""
+    run ended: `done`, or the limit that stopped it (`steps`, `tokens`, `repetition` ...); `asked` while
+    it waits for a person, and `waits` then says for what."""
 
     text: str
     events: list[Any]
@@ -40,13 +42,23 @@ class GuardedResult:
 
     @property
     def stop(self) -> str:
-        """The stop reason; empty while a run has none (it waits, or left no record)."""
-        return self.account.stopped.reason if self.account.stopped else ""
+        """The stop reason, as reports have it: `asked` while it waits for a person; empty when the
+        run left no record, or was left without an end."""
+        if self.account.stopped is not None:
+            return self.account.stopped.reason
+        return "asked" if self.account.asks.open else ""
+
+    @property
+    def waits(self) -> str:
+        """What the run waits for, by which question's id, and the command that answers it; empty
+        when it waits for nobody."""
+        open_ = list(self.account.asks.open.values())
+        return told(self.run_id, open_) if open_ and self.account.stopped is None else ""
 
     def __repr__(self) -> str:
         used = self.account
         return (
-            f"<GuardedResult {self.run_id}: {self.stop or self.status or 'no record'}, "
+            f"<GuardedResult {self.run_id}: {self.waits or self.stop or self.status or 'no record'}, "
             f"{used.steps} steps, {used.actions} actions, {used.tokens} tokens>"
         )
 
