@@ -183,6 +183,42 @@ def test_what_is_asked_for_is_listed_at_once_until_it_begins(here: Journal, stop
     store.close()
 
 
+def test_a_job_names_sources_as_an_investigation_does_and_no_secret(
+    here: Journal, stopped: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("dbos", reason="the extra worker is not installed")
+    monkeypatch.setenv("TOKEN", "top-secret-value")
+    call = CliRunner().invoke
+    logs = ["--logs", str(OUTAGE / "logs"), "--alert", str(OUTAGE / "alert.json"), "-q", "why?"]
+    header = ["--header", "127.0.0.1:1=Authorization: Bearer ${TOKEN}"]
+    for given in (logs, ["--prometheus", "http://127.0.0.1:1", *header]):
+        assert call(submit, given).exit_code == 0, given
+    with Queue() as waiting:
+        server, files = (
+            one.input["args"][0] for one in waiting._client.list_workflows(sort_desc=True)
+        )
+    assert "top-secret-value" not in json.dumps([server, files])
+    assert server["request"]["sources"]["headers"] == header[1:]
+    start, end = server["request"]["window"]  # of when it was asked for
+    assert round(end - start) == 3600
+    found = carry(Job(**files), stopped, print)
+    assert found["status"] == "done"
+    store = here.open()
+    setup = store.records(files["run_id"])[0].body["setup"]
+    assert (setup["question"], setup["alert"]["name"]) == ("why?", "StorefrontApiHighErrorRate")
+    store.close()
+    failed = carry(Job(**server), stopped, print)
+    assert (failed["status"], "connection refused" in failed["detail"]) == ("failed", True)
+    for bad in (
+        ["--prometheus", "http://me:top-secret-value@h:9090"],
+        ["--prometheus", "http://h", "--header", "h=Authorization: Bearer top-secret-value"],
+        ["--logs", "/no/such"], ["--since", "3", *logs], ["--run", "x", *logs],
+    ):  # fmt: skip
+        error = call(submit, bad).exception
+        assert isinstance(error, UsageError), bad
+        assert "top-secret" not in str(error)
+
+
 def test_without_the_queue_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dbos", None)
     with pytest.raises(MissingDependency, match=r"pip install 'roundsman\[worker\]'"):

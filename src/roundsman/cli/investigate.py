@@ -84,10 +84,16 @@ def investigate(
     could be said, 5 waiting for a person (see: roundsman pending), 130 Ctrl-C (the report says
     how far it got).
     """
+    from roundsman.errors import UsageError
     from roundsman.investigate.run import investigate as run_investigation
     from roundsman.policy import load_policy
 
-    request = _request(path, sources, alert, since, between, question)
+    if path is None and not sources:
+        raise UsageError(
+            "nothing to look at: give a folder PATH, or sources such as --prometheus URL, "
+            "--logs PATH|URL, --git PATH"
+        )
+    request = request_of(path, sources, alert, since, between, question)
     endpoint = endpoint_of(model, base_url, tools, context, sources.headers)
     policy = load_policy(policy_name)
     if dry_run:
@@ -115,7 +121,7 @@ def _show_what_would_be_sent(request: Request, policy: Policy, model: str, as_js
     return 0
 
 
-def _request(
+def request_of(
     path: Path | None,
     sources: SourceSpec,
     alert: str | None,
@@ -123,17 +129,12 @@ def _request(
     between: str | None,
     question: str | None,
 ) -> Request:
+    """What is asked, from the options; paths are as given."""
     import time
 
-    from roundsman.errors import UsageError
     from roundsman.investigate.alerts import alert_from
     from roundsman.investigate.request import Request, read_window
 
-    if path is None and not sources:
-        raise UsageError(
-            "nothing to look at: give a folder PATH, or sources such as --prometheus URL, "
-            "--logs PATH|URL, --git PATH"
-        )
     spec = replace(sources, folder=str(path)) if path is not None else sources
     window = read_window(since, between, time.time())
     return Request(spec, question, window, alert_from(alert) if alert else None)

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from roundsman.cli.investigate import request_of
+from roundsman.cli.model_options import endpoint_of, model_options
+from roundsman.cli.source_options import source_options
+
 if TYPE_CHECKING:
-    from roundsman.worker import QueuedJob
+    from roundsman.investigate.request import Request
+    from roundsman.sources.spec import SourceSpec
+    from roundsman.worker import Job, QueuedJob
 
 _json = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
@@ -103,41 +109,56 @@ def _leave(code: int) -> None:
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
+@source_options
+@click.option("--alert", metavar="FILE|-", help="The alert that called you, as for investigate.")
+@click.option("--since", metavar="1h", help="Look at the time from so long ago until now.")
+@click.option("--window", "between", metavar="START/END", help="Look at the time between, in UTC.")
 @click.option("--question", "-q", help="What to find out; by default the folder's own question.")
 @click.option("--model", metavar="NAME", default="analyst", show_default=True)
+@model_options
 @click.option("--policy", "policy_name", metavar="FILE|PRESET", default="default")
 @click.option("--run", "run", metavar="RUN", help="Go on with this unfinished run instead.")
 @_json
 def submit(
     paths: tuple[Path, ...],
+    sources: SourceSpec,
+    alert: str | None,
+    since: str | None,
+    between: str | None,
     question: str | None,
     model: str,
+    base_url: str | None,
+    tools: str | None,
+    context: int | None,
     policy_name: str,
     run: str | None,
     as_json: bool,
 ) -> int:
-    """Ask the workers for an investigation of each PATH; prints the run ids.
+    """Ask the workers for an investigation of each PATH, or of the servers named; prints the run ids.
 
-    PATH must be there on the workers' machines too. What comes of it: roundsman queue, and
-    roundsman runs show RUN.
+    Sources are as for investigate; those named are looked at beside each PATH. Paths must be there on
+    the workers' machines too, and the variables that --header names in the workers' environment: no
+    secret is kept in the queue. What comes of it: roundsman queue, and roundsman runs show RUN.
     """
     from roundsman.errors import UsageError
-    from roundsman.ledger import new_run_id
     from roundsman.policy import load_policy
-    from roundsman.worker import Job, Queue
+    from roundsman.worker import Queue
 
-    if bool(paths) == bool(run):
-        raise UsageError("give one PATH or more, or --run RUN to go on with a run")
+    named = bool(paths) or bool(sources)
+    if named == bool(run):
+        raise UsageError(
+            "give PATH or sources as for investigate, or --run RUN to go on with a run"
+        )
     if run:
         jobs = [_again(run)]
     else:
         load_policy(policy_name)
         source = str(Path(policy_name).resolve()) if Path(policy_name).is_file() else policy_name
-        for path in paths:
-            if not path.is_dir():
-                what = "is no folder" if path.exists() else "does not exist"
-                raise UsageError(f"{path} {what}; give a folder with telemetry")
-        jobs = [Job(new_run_id(), str(path.resolve()), question, model, source) for path in paths]
+        request = _checked(request_of(None, sources, alert, since, between, question), bool(paths))
+        endpoint = endpoint_of(model, base_url, tools, context, sources.headers)
+        server = endpoint.to_setup() if endpoint else None
+        folders: list[Path | None] = [_checked_folder(path) for path in paths]
+        jobs = [_job(request, one, model, source, server) for one in folders or [None]]
     with Queue() as queue:
         for job in jobs:
             queue.submit(job)
@@ -149,6 +170,61 @@ def submit(
         for job in jobs:
             click.echo(job.run_id)
     return 0
+
+
+def _checked_folder(path: Path) -> Path:
+    from roundsman.errors import UsageError
+
+    if not path.is_dir():
+        what = "is no folder" if path.exists() else "does not exist"
+        raise UsageError(f"{path} {what}; give a folder with telemetry")
+    return path
+
+
+def _checked(request: Request, with_folder: bool) -> Request:
+    """The request as any worker may get it, at any time.
+
+    Raises:
+        SourceError: what is written wrongly, a name and password in an address too.
+    """
+    from dataclasses import replace
+    from time import time
+
+    from roundsman.errors import SourceError
+    from roundsman.sources import Window
+    from roundsman.sources.opening import openings
+
+    spec = request.sources.absolute()
+    window = request.window
+    if window is None and request.alert is None and spec.live and not with_folder:
+        window = Window(time() - 3600.0, time())  # of now, not of when a worker comes to it
+    for one in openings(spec, window or Window(0.0, 1.0), lambda: []):
+        if one.local and not Path(one.label).exists():
+            raise SourceError(f"--{one.kind} {one.label}: no such file or folder")
+    return replace(request, sources=spec, window=window)
+
+
+def _job(
+    request: Request, path: Path | None, model: str, policy: str, endpoint: dict[str, Any] | None
+) -> Job:
+    from dataclasses import replace
+
+    from roundsman.ledger import new_run_id
+    from roundsman.sources.spec import KINDS
+    from roundsman.worker import Job
+
+    folder = str(path.resolve()) if path else ""
+    asked = replace(request, sources=replace(request.sources, folder=folder))
+    shown = [folder] if folder else [one for kind in KINDS for one in getattr(asked.sources, kind)]
+    return Job(
+        new_run_id(),
+        ", ".join(shown),
+        request.question,
+        model,
+        policy,
+        request=asked.to_setup(),
+        endpoint=endpoint,
+    )
 
 
 def _again(run: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -36,7 +35,9 @@ _OVER = ("done", "stopped")
 class Job:
     """One investigation that is asked for. Paths are absolute: any worker may get it.
 
-    `again`: the run exists and is to be gone on with.
+    `again`: the run exists and is to be gone on with. `request` is what is asked of which sources
+    (`Request.to_setup`), by default the folder `path`; `endpoint` the model's own server. Neither
+    holds a secret: headers name variables, which each worker has in its environment.
     """
 
     run_id: str
@@ -45,10 +46,12 @@ class Job:
     model: str = "analyst"
     policy: str = "default"
     again: bool = False
+    request: dict[str, Any] | None = None
+    endpoint: dict[str, Any] | None = None
 
     def as_data(self) -> dict[str, Any]:
         """For the queue."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Left(BaseException):
@@ -96,6 +99,8 @@ def carry(job: Job, stopping: Event, say: Callable[[str], None]) -> dict[str, An
 
 def _once(job: Job, store: Store) -> dict[str, Any] | None:
     """One try; None: the day's tokens do not allow it now."""
+    from roundsman.investigate.endpoint import Endpoint
+    from roundsman.investigate.request import Request
     from roundsman.investigate.resume import recorded_policy, resume
     from roundsman.investigate.run import investigate
 
@@ -111,14 +116,16 @@ def _once(job: Job, store: Store) -> dict[str, Any] | None:
     if begun:
         report, _ = resume(job.run_id, store)
     else:
+        asked = Request.from_setup(job.request or {"path": job.path})
         report, _ = investigate(
-            Path(job.path),
+            asked,
             policy,
             question=job.question,
             model=job.model,
             store=store,
             policy_source=job.policy,
             run_id=job.run_id,
+            endpoint=Endpoint.from_setup(job.endpoint, asked.sources.headers),
         )
     info = store.info(job.run_id)
     if info.status in _OVER:
