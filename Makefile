@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 INCIDENT ?= examples/incidents/pool-exhaustion
 OUT ?= demo-report
 DRILL ?= pool-too-large
+# tests side by side; more than four would wait for each other's servers
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); test $$n -gt 4 && echo 4 || echo $$n)
 
 .PHONY: setup demo test drills check bench clean
 
@@ -23,7 +25,7 @@ endif
 	@echo "Report: $(OUT)/report.html"
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # two real outages, one of them none, side by side: about two minutes
 drills: setup

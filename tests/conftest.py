@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,15 @@ from roundsman.drill.database_server import DatabaseServer, database_server
 from roundsman.errors import DrillFailed, MissingDependency
 
 
-@pytest.fixture(autouse=True)
-def _no_database_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may keep journals of their own in a database."""
-    monkeypatch.delenv("ROUNDSMAN_DB", raising=False)
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whoever runs the tests has a journal, an incident or a model server of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith("ROUNDSMAN_") and name != "ROUNDSMAN_DRILLS":
+                patch.delenv(name)
+        patch.setenv("ROUNDSMAN_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
 
 
 @pytest.fixture(scope="session")

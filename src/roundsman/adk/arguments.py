@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from inspect import isfunction
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from google.adk.tools.function_tool import FunctionTool
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +31,15 @@ _CACHE: WeakKeyDictionary[Any, tuple[frozenset[str], Signature]] = WeakKeyDictio
 
 
 def signature_of(tool: Any, bounded: frozenset[str]) -> Signature:
-    """The signature of `tool` for these bounded arguments; read once for a tool object."""
+    """The signature of `tool` for these bounded arguments; read once for a tool object, and once for
+    a function the engine makes a tool of anew with every call."""
+    key = tool.func if type(tool) is FunctionTool and isfunction(tool.func) else tool
     try:
-        held = _CACHE.get(tool)
+        held = _CACHE.get(key)
     except TypeError:  # a tool that cannot be hashed or referred to weakly
         return _read(tool, bounded)
     if held is None or held[0] != bounded:
-        held = _CACHE[tool] = (bounded, _read(tool, bounded))
+        held = _CACHE[key] = (bounded, _read(tool, bounded))
     return held[1]
 
 
