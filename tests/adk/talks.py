@@ -159,13 +159,13 @@ class Session:
 def hold(
     tmp_path: Path, model: StubLive, rules: str, turns: list[Any], mode: str = "text",
     tools: tuple[Any, ...] = (), operator: Any = None, sessions: Any = None, session: str = "",
-    **config: Any,
+    instruction: str = "Help in the shop.", **config: Any,
 ) -> Session:  # fmt: skip
     """Say each turn when the one before is complete, then close. Text is typed, bytes are spoken."""
     file = tmp_path / "policy.yaml"
     file.write_text(rules + "\n")
     store = open_store(tmp_path / "home")
-    agent = LlmAgent(name="clerk", model=model, tools=list(tools), instruction="Help in the shop.")
+    agent = LlmAgent(name="clerk", model=model, tools=list(tools), instruction=instruction)
     app = App(name="shop", root_agent=agent)
     app = guarded(app, load_policy(file), store=store, operator=operator)
     runner = Runner(app=app, session_service=sessions or InMemorySessionService())

@@ -29,6 +29,7 @@ from roundsman.policy import load_policy, worst_case
         ("checks: {x: {on: [input], phrases: [a], budget: 0ms}}", "duration above zero"),
         ("checks: {x: {on: [input], phrases: [a], on_timeout: ignore}}", "block"),
         ("checks: {secrets: {heavy: true}}", "give action: block"),
+        ("checks: {x: {on: [call], phrases: [a], heavy: true}}", "leave call out"),
         ("chekcs: {}", "did you mean"),
         ("taint: {mode: on}", "off"),
         ("look_back: -1", "look_back"),

@@ -132,7 +132,8 @@ def told(run: LiveRun, screen: Screen, context: Any, response: LlmResponse) -> L
         return None
     instead = talk.instead
     if instead is None and screen:
-        blocked = talk.spoken_reply(screen, run, said.text, "", whole=False)
+        hidden = screen.told.get(run, {}).get(talk.agent, "")
+        blocked = talk.spoken_reply(screen, run, said.text, hidden, whole=False)
         instead = None if blocked is None else blocked.content
     talk.instead = None
     if instead is None:

@@ -32,6 +32,7 @@ from roundsman.adk.tool_calls import OPEN, Open, bind_tool, key_of, may_ask
 from roundsman.guard import ALLOW, Judgement, Kind, Placed, Verdict, decide
 from roundsman.guard.events import ActionBegins, AgentEnters
 from roundsman.guard.prints import CallPrints, call_prints
+from roundsman.guard.rules import ANSWERS
 from roundsman.ledger import LiveRun, Past
 from roundsman.policy import Policy
 
@@ -160,6 +161,11 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
             return self._as_it_was(run, tool.name, past)
+        answers = is_engine_tool(tool) and tool.name in ANSWERS
+        if run.cannot_wait or not answers:  # else it was judged as the model's reply
+            said = await self.screen.call(run, tool.name, agent, tool_args, answers)
+            if said is not None:
+                return refusal(tool.name, said)
         proposal = self._proposal(run, tool, tool_args, agent, place_of(tool_context), prints)
         own = self._own_word(run, proposal)
         if own.kind > Kind.AMEND:

@@ -20,6 +20,7 @@ class Reply:
         self._screen, self._run, self._agent, self._hidden = screen, run, agent, hidden
         self._held: dict[bool, Held] = {}
         self._beside = screen.beside(run)
+        screen.told.setdefault(run, {})[agent] = hidden
         self._text = ""
         self._why: Judgement | None = None
         self._late: set[str] = set()

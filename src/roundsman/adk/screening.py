@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
@@ -18,6 +19,7 @@ from roundsman.adk.timed import timed
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, decide
 from roundsman.guard.checks.base import Hit, TooSlow, without
 from roundsman.guard.prints import as_json
+from roundsman.guard.rules import ANSWERS
 from roundsman.guard.rules.conversation import TextRule
 from roundsman.guard.said import Said
 from roundsman.ledger import LiveRun
@@ -41,6 +43,8 @@ class Screen:
         self._rules = tuple(p for p in placed if not getattr(p.rule, "heavy", False))
         self._heavy = tuple(p for p in placed if getattr(p.rule, "heavy", False))
         self.look_back = look_back
+        self.told: WeakKeyDictionary[LiveRun, dict[str, str]] = WeakKeyDictionary()
+        """Instructions of each agent of a run: what its calls must not repeat."""
 
     def __bool__(self) -> bool:
         return bool(self._rules or self._heavy)
@@ -130,12 +134,42 @@ class Screen:
                 result = noted(result, verdict.reason)
         return result
 
+    async def call(
+        self, run: LiveRun, tool: str, agent: str, args: dict[str, Any], answers: bool
+    ) -> Verdict | None:
+        """What keeps a tool from being called so; None: nothing. With `answers` the arguments are the
+        agent's reply (structured output): they are judged as one, and redacted in place."""
+        if not self:
+            return None
+        text, hidden = _shown(args), self.told.get(run, {}).get(agent)
+        place, whose = ("reply", "") if answers else ("call", tool)
+        told = (hidden,) if hidden else ()
+        said = Said(where=place, text=text, tool=whose, agent=agent, hidden=told)
+        # nothing waits before a write has its turn, or the model's order would be lost
+        judged = await self.all_say(run, said) if answers else self.judge(run, said)
+        if judged.verdict.kind > Kind.AMEND:
+            return replace(judged.verdict, reason=f"not called: {judged.verdict.reason}")
+        changed = text_of(judged, text)
+        cleaned = args if changed == text else _parsed(changed)
+        if not isinstance(cleaned, dict) or cleaned.keys() != args.keys():
+            return Verdict(Kind.REFUSE, "conversation", "conversation", "not called: reply")
+        args.update(cleaned)
+        return None
+
     async def reply(
         self, run: LiveRun, agent: str, hidden: str, response: LlmResponse, beside: Beside
     ) -> LlmResponse:
         """A whole reply as it may leave: parts without what was redacted, or a safe reply."""
-        texts = [p for p in (response.content.parts if response.content else None) or [] if p.text]
-        if not self or not texts or response.content is None:
+        if not self or response.content is None:
+            return response
+        for part in response.content.parts or []:
+            asked = part.function_call
+            if asked is not None and asked.name in ANSWERS and asked.args:
+                refused = await self.call(run, asked.name, agent, asked.args, answers=True)
+                if refused is not None:
+                    return blocked(Judgement(refused), response)
+        texts = [p for p in response.content.parts or [] if p.text]
+        if not texts:
             return response
         whole = "\n".join(p.text or "" for p in texts)
         said = Said(where="reply", text=whole, agent=agent, hidden=(hidden,) if hidden else ())

@@ -1,4 +1,4 @@
-"""A text on its way: what a person says, what a model answers, what a tool gives back.
+"""A text on its way: what a person says, what a model answers or calls a tool with, what that gives back.
 
 It is judged and never written: of a text that was blocked the journal keeps a digest.
 """
@@ -13,8 +13,9 @@ from roundsman.guard.event import Event
 
 @dataclass(frozen=True, kw_only=True)
 class Said(Event):
-    """A text and where it is: `input`, `reply` or `result`. `tool` is whose result it is, `hidden`
-    what the speaker was told and must not repeat (its instructions). `whole`: nothing comes after."""
+    """A text and where it is: `input`, `reply`, `call` (arguments) or `result`. `tool` is whose it is,
+    `hidden` what the speaker was told and must not repeat (its instructions). `whole`: nothing comes
+    after."""
 
     kind: ClassVar[str] = "said"
     where: str = "input"

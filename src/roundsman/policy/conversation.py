@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from roundsman.policy.fields import Limit, Part, Seconds, Text
 from roundsman.policy.patterns import fault
 
-Place = Literal["input", "reply", "result"]
+Place = Literal["input", "reply", "call", "result"]
 Action = Literal["block", "redact", "mark", "withhold"]
 BUILT_IN = ("injection", "secrets", "personal", "instructions")
 """Checks that need no list: their name says what they look for."""
@@ -20,9 +20,9 @@ BUDGET, HEAVY_BUDGET = 2.0, 10.0
 than one for a megabyte."""
 _PLACES: dict[str, tuple[list[Place], Action]] = {
     "injection": (["input", "result"], "mark"),
-    "secrets": (["reply", "result"], "redact"),
+    "secrets": (["reply", "call", "result"], "redact"),
     "personal": (["reply", "result"], "redact"),
-    "instructions": (["reply"], "block"),
+    "instructions": (["reply", "call"], "block"),
 }
 """Where the built-in checks run, and what they do, unless the policy says otherwise."""
 
@@ -44,9 +44,9 @@ class TextCheck(Part):
     """One check: what it looks for (a built-in name needs no more), where, and what then happens.
 
     `phrases` and `patterns` are what must not be said, `only` the topics of which one must come up.
-    `reply` takes the place of a blocked text; `tools` limits it to some tools' results. `heavy`: it runs
-    beside the stream, on the whole turn as far as it came. A look that takes longer than `budget` is
-    recorded, and then `on_timeout` says whether the text is blocked or passes.
+    `reply` takes the place of a blocked text; `tools` limits it to some tools' calls and results.
+    `heavy`: it runs beside the stream, on the whole turn as far as it came. A look that takes longer
+    than `budget` is recorded, and then `on_timeout` says whether the text is blocked or passes.
     """
 
     mode: Literal["off", "shadow", "enforce"] = "enforce"
@@ -100,6 +100,11 @@ class Conversation(Part):
                     f"checks.{name} is heavy: it sees a text when pieces of it have left, and can take "
                     "nothing out any more; give action: block"
                 )
+            if check.heavy and "call" in places_of(name, check)[0]:
+                raise ValueError(
+                    f"checks.{name} is heavy: calls keep the model's order and wait for none; "
+                    "leave call out of on"
+                )
             if name in BUILT_IN:
                 if kinds:
                     raise ValueError(f"checks.{name} is built in and takes no {kinds[0]}")
@@ -114,7 +119,9 @@ class Conversation(Part):
             if len(kinds) > 1 and set(kinds) != {"phrases", "patterns"}:
                 raise ValueError(f"checks.{name} has {' and '.join(kinds)}; make two checks of it")
             if not check.on:
-                raise ValueError(f"checks.{name} runs nowhere: give on: [input, reply, result]")
+                raise ValueError(
+                    f"checks.{name} runs nowhere: give on: [input, reply, call, result]"
+                )
         return self
 
 

@@ -47,11 +47,12 @@ class TextRule:
     Args:
         name: the check's name in the policy.
         check: what looks at the text.
-        where: `input`, `reply`, `result`.
+        where: `input`, `reply`, `call`, `result`.
         action: `block` (the reply takes its place), `redact` (the hits are taken out), `mark` (it is
-            passed on as data), `withhold` (a result is not shown).
+            passed on as data), `withhold` (a result is not shown). A call with something to take out
+            is refused: without it, it would be another call.
         reply: what is said in place of a blocked text.
-        tools: of results, only these tools'; empty: all.
+        tools: of calls and results, only these tools'; empty: all.
         keeps_text: the journal may hold what was found.
         budget: seconds one look may take; whoever runs the rule keeps the time.
         passes_late: what was not looked at in time passes, on record; otherwise it is blocked.
@@ -95,7 +96,7 @@ class TextRule:
         """
         if not self.concerns(said):
             return []
-        text = Text(opened(said.text) if said.where == "result" else said.text)
+        text = Text(opened(said.text) if said.where in ("call", "result") else said.text)
         by_agent = isinstance(self.check, Leaks)
         points, hits = weighed(leaked(text, said.hidden) if by_agent else self.check.find(text))
         return hits if points >= ENOUGH else []
@@ -115,7 +116,7 @@ class TextRule:
         numbers = {"where": event.where, "kinds": kinds, "text": digest(event.text)}
         if self.keeps_text:
             numbers["found"] = [event.text[h.start : h.end][:200] for h in hits[:5]]
-        if self.action == "redact":
+        if self.action == "redact" and event.where != "call":
             gone = replace(event, text=without(event.text, hits))
             change = {"arg": event.where, "from": "", "to": f"without {', '.join(kinds)}"}
             return Verdict(
