@@ -178,9 +178,18 @@ def test_every_kind_of_record_is_a_point_of_death(whole: Place) -> None:
     assert {"finish-before:1", "finish-after:1", "save_report-before:1"} <= set(whole.points)
 
 
+PARTS = 6
+"""A matrix is dealt out to tests of the same length, which run side by side."""
+
+
 @pytest.mark.slow
-def test_killed_at_any_point_a_run_is_resumed_without_a_loss(whole: Place, tmp_path: Path) -> None:
-    for number, point in enumerate(whole.points):
+@pytest.mark.parametrize("part", range(PARTS))
+def test_killed_at_any_point_a_run_is_resumed_without_a_loss(
+    part: int, whole: Place, tmp_path: Path
+) -> None:
+    points = whole.points[part::PARTS]
+    assert points
+    for number, point in enumerate(points):
         place = Place(tmp_path / str(number))
         place.home.mkdir()
         assert place.begin(kill=point) == -9, point
@@ -209,23 +218,21 @@ def _some(points: list[str]) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_killed_again_while_being_resumed(whole: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "again", ["commit(run_resumes)-after:1", "model-after:1", "commit(step_begins)-before:1"]
+)
+def test_killed_again_while_being_resumed(again: str, whole: Place, tmp_path: Path) -> None:
     for number, point in enumerate(_some(whole.points)):
-        for again in (
-            "commit(run_resumes)-after:1",
-            "model-after:1",
-            "commit(step_begins)-before:1",
-        ):
-            place = Place(tmp_path / f"{number}-{again.split('(')[0]}{len(again)}")
-            place.home.mkdir()
-            assert place.begin(kill=point) == -9, point
-            if place.run_id() is None:
-                continue
-            code = resumed(place, kill=again)
-            if code == -9:
-                code = resumed(place)
-            assert code == 0, f"{point}, then {again}"
-            check(place, f"{point}, then {again}")
+        place = Place(tmp_path / str(number))
+        place.home.mkdir()
+        assert place.begin(kill=point) == -9, point
+        if place.run_id() is None:
+            continue
+        code = resumed(place, kill=again)
+        if code == -9:
+            code = resumed(place)
+        assert code == 0, f"{point}, then {again}"
+        check(place, f"{point}, then {again}")
 
 
 def test_in_a_process_of_its_own_too(whole: Place, tmp_path: Path) -> None:
