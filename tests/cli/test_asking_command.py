@@ -72,8 +72,11 @@ def test_finish_ends_it_with_what_there_is(home: Path) -> None:
     run_id = open_store().ids()[0]
     row = json.loads(call("grant", run_id, "--finish", "--json")[1])
     assert row["answer"]["decision"] == "finish"
-    assert json.loads(call("runs", "list", "--json")[1])[0]["status"] == "answered"
-    assert json.loads(call("runs", "show", run_id, "--json")[1])["status"] == "answered"
+    for row in (
+        json.loads(call("runs", "list", "--json")[1])[0],
+        json.loads(call("runs", "show", run_id, "--json")[1]),
+    ):
+        assert (row["status"], row["state"]) == ("waiting", "answered")
     assert "go on with roundsman resume RUN" in call("runs", "list")[1]
     assert f"go on with roundsman resume {run_id}" in call("runs", "show", run_id)[1]
     assert call("pending") == (0, "nothing is asked of a person\n")

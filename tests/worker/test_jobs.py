@@ -166,7 +166,7 @@ def test_what_is_asked_for_is_listed_at_once_until_it_begins(here: Journal, stop
         waiting.submit(good)
         waiting.submit(bad)
     rows = {row["run_id"]: row for row in json.loads(call(list_runs, ["--json"]).output)}
-    assert {row["status"] for row in rows.values()} == {"queued"}
+    assert {(row["status"], row["state"]) for row in rows.values()} == {("waiting", "queued")}
     assert [rows[one.run_id]["question"] for one in (good, bad)] == ["why?", "/no/such"]
     assert rows[good.run_id]["usage"]["tokens"] == 0
     store = here.open()

@@ -169,12 +169,19 @@ def resolve_id(store: Store, given: str) -> str:
     raise UsageError(f"{given!r} is the beginning of {len(fitting)} runs ({ids}); give more of it")
 
 
+_NOT_GOING = frozenset({"queued", "answered"})
+"""What the list tells apart, and JSON calls `waiting` (for a worker, for `resume`)."""
+
+
 def as_data(info: RunInfo) -> dict[str, Any]:
-    """A run as `--json` gives it; `started` is ISO-8601 in UTC."""
+    """A run as `--json` gives it; `started` is ISO-8601 in UTC. `status` keeps to the five words others
+    rely on; `state` is the finer one the table shows, where there is one."""
+    finer = info.status in _NOT_GOING
     started = datetime.fromtimestamp(info.started, UTC).isoformat(timespec="seconds")
     return {
         "run_id": info.run_id,
-        "status": info.status,
+        "status": "waiting" if finer else info.status,
+        **({"state": info.status} if finer else {}),
         "started": started.replace("+00:00", "Z"),
         "question": info.question,
         "rounds": info.rounds,
