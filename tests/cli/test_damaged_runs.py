@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roundsman import __version__
+from roundsman.cli import cli
 from roundsman.cli.runs import runs
 from roundsman.errors import JournalDamaged, LedgerError
 from roundsman.guard import events as ev
@@ -31,7 +32,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ROUNDSMAN_HOME", str(tmp_path))
     store = open_store()
     for name in ("good", "bad"):
-        run = LiveRun.start(store, (), policy="p", question="why?", run_id=name)
+        setup = {"what": "investigate"}
+        run = LiveRun.start(store, (), policy="p", question="why?", run_id=name, setup=setup)
         run.write(ev.RoundBegins(index=1))
         run._lease.release()
     store.close()
@@ -59,6 +61,20 @@ def test_the_others_are_listed_shown_and_deleted(home: Path, damage: str) -> Non
     assert "roundsman runs delete" in str(shown.exception)
     assert call("delete", "ba").output == "deleted run bad\n"
     assert call("delete", "good").exit_code == 0
+
+
+def test_a_damaged_last_record_is_told_and_the_run_stays_readable(home: Path) -> None:
+    db = sqlite3.connect(home / "runs.sqlite")
+    db.execute("update records set body=replace(body, '1', '2') where run_id='bad' and seq=2")
+    db.commit()
+    db.close()
+    for command in (["resume", "bad"], ["runs", "show", "bad"], ["runs", "export", "bad"]):
+        done = CliRunner().invoke(cli, command, standalone_mode=False)
+        assert isinstance(done.exception, JournalDamaged), command
+        assert "record 2 (round_begins) does not fit the chain" in str(done.exception)
+    assert call("show", "bad", "--json").output.startswith("{")
+    assert json.loads(call("show", "bad", "--json").output)["rounds"] == 1
+    assert CliRunner().invoke(runs, ["show", "bad"]).output.count("status interrupted") == 1
 
 
 def test_a_kind_of_a_newer_version_is_named_with_the_way_out(tmp_path: Path) -> None:

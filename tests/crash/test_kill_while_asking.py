@@ -6,12 +6,14 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from test_kill_anywhere import WORLD, Place, small_incident
 
+from roundsman.drill.database_server import DatabaseServer
 from roundsman.guard import events as ev
 from roundsman.ledger import History, fold
 from roundsman.ledger.asking import asked_in
@@ -94,44 +96,75 @@ def check(story: Story, told: str) -> None:
     assert account.steps == len([r for r in records if r.kind == "step_begins"]), told
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, str, str]]:
-    """The story told once: (how things stood, what was done then, a point it passes)."""
+@dataclass
+class Told:
+    """The story told once: `points` are (how things stood, what was done then, where it may die)."""
+
+    points: list[tuple[Path, str, str, str]]
+    server: DatabaseServer | None = None
+
+    def before(self, home: Path, url: str, to: Path) -> Story:
+        """A copy of how things stood."""
+        shutil.copytree(home, to)
+        return Story(to, self.server.copy_of(url) if self.server else "")
+
+
+def tell(folder: Path, server: DatabaseServer | None) -> Told:
+    """Tell the story, and keep how things stood before each of its parts."""
     import roundsman.investigate.resume  # so that children need not load it again
 
     assert roundsman.investigate.resume
-    story = Story(tmp_path_factory.mktemp("told"))
-    found = []
+    (folder / "story").mkdir()
+    story = Story(folder / "story", server.new_database() if server else "")
+    told = Told([], server)
     for number, what in enumerate(STORY):
-        before = tmp_path_factory.mktemp(f"before-{number}") / "home"
-        shutil.copytree(story.home, before)
+        before = told.before(story.home, story.url, folder / f"before-{number}")
         last = number == len(STORY) - 1
         asks = what in ("begin", "resume") and not last
         assert story.act(what) == (5 if asks else 0), (story.home / "out.txt").read_text()
         # what is durable changes only inside of a point: before one it is as after the one before
         points = [p for n, p in enumerate(story.points) if n == 0 or "-before" not in p]
-        found += [(before, what, point) for point in points]
+        told.points += [(before.home, before.url, what, point) for point in points]
     check(story, "not killed")
-    return found
+    return told
 
 
-def test_asking_and_answering_are_points_of_death(told: list[tuple[Path, str, str]]) -> None:
-    assert {what for _, what, _ in told} == set(STORY)
-    points = json.dumps([point for _, _, point in told])
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return tell(tmp_path_factory.mktemp("told"), None)
+
+
+def test_asking_and_answering_are_points_of_death(told: Told) -> None:
+    assert {what for _, _, what, _ in told.points} == set(STORY)
+    points = json.dumps([point for *_, point in told.points])
     for kind in (ev.Asked.kind, ev.Answered.kind, "run_resumes", "action_begins"):
         assert kind in points
 
 
-@pytest.mark.slow
-def test_killed_at_any_point_a_write_happens_once(
-    told: list[tuple[Path, str, str]], tmp_path: Path
-) -> None:
-    for number, (before, what, point) in enumerate(told):
-        story = Story(tmp_path / str(number))
-        shutil.copytree(before, story.home)
+def kill_at(told: Told, points: Sequence[tuple[Path, str, str, str]], folder: Path) -> None:
+    """Die at each of these points, be taken up by a person, and hold what came of it to the truth."""
+    for number, (before, url, what, point) in enumerate(points):
+        story = told.before(before, url, folder / str(number))
         assert story.act(what, kill=point) == -9, point
         if story.run_id() is None:  # died before there was a run
             assert story.truth() == []
             continue
         story.to_the_end()
         check(story, f"{what}: {point}")
+
+
+@pytest.mark.slow
+def test_killed_at_any_point_a_write_happens_once(told: Told, tmp_path: Path) -> None:
+    kill_at(told, told.points, tmp_path)
+
+
+@pytest.mark.slow
+def test_killed_while_asking_with_the_journal_in_postgresql(
+    tmp_path: Path, postgres: DatabaseServer
+) -> None:
+    told = tell(tmp_path, postgres)
+    around = ("asked", "answered", "set_valve", "open_gate", "finish")
+    points = [one for one in told.points if one[3].endswith(("-after:1", "-after:2"))]
+    points = [one for one in points if any(word in one[3] for word in around)]
+    assert len(points) == 7
+    kill_at(told, points, tmp_path / "killed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import roundsman.investigate.run as investigation
 from roundsman import load_policy
-from roundsman.errors import LedgerError, SetupChanged, SourceError
+from roundsman.errors import LeaseHeld, LedgerError, SetupChanged, SourceError
 from roundsman.investigate.resume import resume
 from roundsman.ledger import LiveRun, Store
 
@@ -53,9 +54,9 @@ def test_an_interrupted_run_is_taken_to_its_end(interrupted: tuple[Store, str, P
     assert again["cause"] == report["cause"]
 
 
-@pytest.mark.parametrize("change", ["edited", "new file", "policy"])
+@pytest.mark.parametrize("change", ["edited", "new file", "policy", "agent"])
 def test_a_change_is_refused_or_accepted_and_on_record(
-    interrupted: tuple[Store, str, Path], change: str
+    interrupted: tuple[Store, str, Path], change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, run_id, folder = interrupted
     source = None
@@ -64,9 +65,11 @@ def test_a_change_is_refused_or_accepted_and_on_record(
         (folder / "deploys.json").write_text(text.replace("LEAK", "LEEK"), encoding="utf-8")
     elif change == "new file":
         (folder / "logs" / "more.log").write_text("2026-11-30 03:00:30 ERROR more\n")
+    elif change == "agent":
+        monkeypatch.setattr(investigation, "INSTRUCTION", "Look harder.")
     else:
         source = "strict"
-    what = "policy" if change == "policy" else "telemetry"
+    what = change if change in ("policy", "agent") else "telemetry"
     with pytest.raises(SetupChanged, match=what):
         resume(run_id, store, policy_source=source)
     report, _ = resume(run_id, store, policy_source=source, accept_change=True)
@@ -74,6 +77,14 @@ def test_a_change_is_refused_or_accepted_and_on_record(
     assert report["cause"]["service"] == "storefront-api"
     (resumed,) = [r for r in store.records(run_id) if r.kind == "run_resumes"]
     assert what in resumed.body["accepted"]
+
+
+def test_a_run_somebody_else_resumes_names_them(interrupted: tuple[Store, str, Path]) -> None:
+    store, run_id, _ = interrupted
+    LiveRun.reopen(store, (), run_id)
+    with pytest.raises(LeaseHeld, match=rf"held by process {os.getpid()} on .* since 20"):
+        resume(run_id, store)
+    assert store.info(run_id).status == "running"
 
 
 def test_missing_telemetry_is_named(interrupted: tuple[Store, str, Path]) -> None:

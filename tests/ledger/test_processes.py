@@ -87,6 +87,55 @@ def test_a_run_of_another_live_process_is_held(journal: Journal) -> None:
     store.close()
 
 
+RESUMES = """
+import sys
+from roundsman.errors import RoundsmanError
+from roundsman.ledger import LiveRun, open_store
+
+store = open_store()
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    LiveRun.reopen(store, (), "r1")
+except RoundsmanError as error:
+    print(error, flush=True)
+else:
+    print("mine", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_of_processes_that_resume_at_once_one_wins_and_the_others_name_it(journal: Journal) -> None:
+    store = journal.open()
+    LiveRun.start(store, (), policy="p", run_id="r1")._lease.release()
+    many = [
+        subprocess.Popen(
+            [sys.executable, "-c", RESUMES],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | journal.env,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+
+    def line(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    assert [line(one) for one in many] == ["ready"] * 3
+    for one in many:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
+    said = {one.pid: line(one) for one in many}
+    (winner,) = [pid for pid, text in said.items() if text == "mine"]
+    held = f"run r1 is held by process {winner} on {os.uname().nodename} since 20"
+    assert all(text.startswith(held) for pid, text in said.items() if pid != winner), said
+    for one in many:
+        close(one)
+    assert [r.kind for r in store.records("r1")] == ["run_begins", "run_resumes"]
+    store.verify("r1")
+    store.close()
+
+
 def test_processes_with_runs_of_their_own_do_not_disturb_each_other(journal: Journal) -> None:
     processes = [child(journal, f"r{n}", 40) for n in range(3)]
     for process in processes:
