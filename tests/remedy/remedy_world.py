@@ -70,7 +70,7 @@ class World:
         data = {
             "version": 1,
             "services": {SERVICE: {k: v for k, v in known.items() if v is not None}},
-            "verify": {"looks": 2, "every": "0.1s", "within": within},
+            "verify": {"settle": "0.01s", "looks": 2, "every": "0.1s", "within": within},
         }
         self.remedies.write_text(json.dumps(data))
         return self.remedies

@@ -60,7 +60,7 @@ def test_what_helps_is_proposed_approved_applied_and_seen_to_help(desk: Desk) ->
     assert desk.say("approve", run_id)[0] == 0
     code, printed = desk.say("resume", run_id)
     assert code == 0, printed
-    assert printed.startswith("DONE: POOL_SIZE is 4")
+    assert "applied      POOL_SIZE is 4" in printed
     assert (desk.world.pool, desk.world.restarts) == (4, 1)
     report = desk.data("resume", run_id)  # over: told once more, done no second time
     assert (report["outcome"], report["steps"]["verify"]["back"]) == ("done", True)

@@ -120,7 +120,7 @@ def run(
         heal=heal,
         force=force,
         say=say,
-        hold=_hold if hold else None,
+        hold=(lambda lab: _hold(lab, out)) if hold else None,
     )
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -129,13 +129,17 @@ def run(
     return 0 if result["ok"] else 4
 
 
-def _hold(lab: Lab) -> None:
+def _hold(lab: Lab, out: Path) -> None:
     """Wait for Ctrl-C; say where everything is."""
+    from roundsman.drill.remedies import declare
+
+    declared = declare(lab, out / "remedies.yaml")
     click.echo(f"gateway          http://127.0.0.1:{lab.gateway.port}/order?customer=1", err=True)
     click.echo(f"Prometheus       {lab.prometheus.url}", err=True)
     click.echo(f"VictoriaMetrics  {lab.victoria.url}", err=True)
     click.echo(f"Alertmanager     {lab.alertmanager.url}", err=True)
     click.echo(f"PostgreSQL       {lab.database.dsn('shop')}", err=True)
+    click.echo(f"Remedies         {declared}", err=True)
     click.echo("Ctrl-C ends it", err=True)
     try:
         while True:

@@ -46,8 +46,8 @@ def _call_lines(row: Mapping[str, Any]) -> Iterator[str]:
     for number, line in enumerate(row["dry_run"]):
         yield _row("would do" if number == 0 else "", clean(line, 2000))
     yield _row("touches", f"{clean(row['resource'], 200)} ({row['effect']})")
-    yield _row("no help", clean(row["undo"], 300))
-    yield _row("by hand", clean(row["undo_by_hand"], 1000))
+    yield _row("if no help", clean(row["undo"], 300))
+    yield _row("undo by hand", clean(row["undo_by_hand"], 1000))
     call = f"{row['call']['tool']}({clean(canonical(row['call']['args']), 100_000)})"
     yield _row("exact call", call)
     yield _row("digest", row["digest"])
@@ -65,8 +65,8 @@ def _verify_lines(verify: Mapping[str, Any]) -> Iterator[str]:
         name = clean(f"{one['service']} {one['metric']}", 200)
         yield f"  {name} is {one['back']} (before {before}, broken {one['broken']:.4g}{value})"
     yield (
-        f"  for {verify['looks']} looks in a row, every {verify['every_s']:g} s, within "
-        f"{verify['within_s']:g} s; else it is rolled back"
+        f"  for {verify['looks']} looks in a row, every {verify['every_s']:g} s, from "
+        f"{verify['settle_s']:g} s after it on, within {verify['within_s']:g} s; else it is rolled back"
     )
     if verify["why_not"]:
         yield f"it cannot be begun: {clean(verify['why_not'], 500)}"
@@ -85,7 +85,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield _row("touches", clean(report["resource"], 200))
     if report["outcome"] in ("waiting", "unknown"):
         yield _row("helped when", clean(report["verify"], 1000))
-        yield _row("no help", clean(report["undo"], 300))
+        yield _row("if no help", clean(report["undo"], 300))
         yield _row("digest", report["digest"])
     for row in report["asked"]:
         if "answer" not in row:
@@ -94,10 +94,36 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         else:
             said = row["answer"]
             yield _row(said["decision"], f"by {clean(said['by'], 100)} at {said['at']}")
+    yield from _step_lines(report["steps"])
     if report["by_hand"]:
         yield _row("by hand now", clean(report["by_hand"], 1000))
     if report["status"] in ("interrupted", "running") or report.get("broken_off"):
         yield _row("go on", f"roundsman resume {run_id}")
+
+
+def _step_lines(steps: Mapping[str, Any]) -> Iterator[str]:
+    """What was done, and the last look at what broke."""
+    from roundsman.report import clean
+
+    for name in ("apply", "undo"):
+        step = steps[name] or {}
+        if step.get("did"):
+            yield _row("applied" if name == "apply" else "undone", clean(step["did"], 1000))
+        elif step.get("error"):
+            yield _row(f"{name} failed", clean(step["error"], 1000))
+        if name == "apply" and (verify := steps["verify"]) is not None:
+            yield from _look_lines(verify)
+
+
+def _look_lines(verify: Mapping[str, Any]) -> Iterator[str]:
+    from roundsman.report import clean
+
+    for number, one in enumerate((verify.get("looks") or [{}])[-1].get("metrics", ())):
+        value = "no new sample" if one["value"] is None else f"{one['value']:g}"
+        said = "back" if one["back"] else "NOT BACK"
+        name = clean(f"{one['service']} {one['metric']}", 200)
+        lead = f"after {verify.get('seconds', 0):.0f} s" if number == 0 else ""
+        yield _row(lead, f"{name} {value}: {said} (limit {one['limit']:g})")
 
 
 def _did(report: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from roundsman.drill.backends.prometheus import Prometheus
 from roundsman.drill.backends.victoria import Victoria
 from roundsman.drill.caretaker import Caretaker
 from roundsman.drill.certificates import Authority
+from roundsman.drill.control import serve
 from roundsman.drill.names import Names
 from roundsman.drill.ports import Ports
 from roundsman.drill.programs import find_all
@@ -85,6 +86,8 @@ class Lab:
         self.folder.chmod(0o755)  # PostgreSQL's account must pass through it
         self.logs = self.folder / "logs"
         self.logs.mkdir()
+        self.control = self.folder / "control"
+        self.control.mkdir()
         self.supervisor = Supervisor(self._tell)
         self.ports = Ports()
         self.supervisor.on_exit(Caretaker(self.folder).done)
@@ -261,10 +264,22 @@ class Lab:
         while (left := end - time.monotonic()) > 0:
             self.supervisor.look()
             self.releases.tick()
+            serve(self.control, {"restart": self._restart, "deploy": self._redeploy})
             if until():
                 return True
             time.sleep(min(_TICK, left))
         return False
+
+    def _restart(self, service: str) -> None:
+        self.say(f"restart of {service}, as asked")
+        self.releases.restart(self._named(service))
+
+    def _redeploy(self, service: str) -> None:
+        self.say(f"deploy of {service}, as asked")
+        self.releases.redeploy(self._named(service))
+
+    def _named(self, name: str) -> Service:
+        return {one.name: one for one in (self.checkout, self.gateway)}[name]
 
     def log_of(self, service: str) -> Path:
         """Where a service's log lines go."""

@@ -124,6 +124,21 @@ class Releases:
         self._roll(service, where)
         return release
 
+    def restart(self, service: Service) -> None:
+        """The same code with the settings its file holds now, one instance after the other."""
+        self._roll(service, self.settings_file(service).parent)
+
+    def redeploy(self, service: Service) -> None:
+        """Roll out what the repository holds now, whoever committed it."""
+        sha = self._repository.head()
+        service.version = self._repository.read(f"{service.name}/VERSION").strip()
+        folder = self._folder / f"{service.name}-{sha[:10]}-{self._count}"
+        self._roll(service, self._repository.export(sha, Path(service.name), folder))
+
+    def settings_file(self, service: Service) -> Path:
+        """The settings that its instances read when they start."""
+        return Path(service.running[0].spec.env["CONFIG"])
+
     def record(self, service: str, version: str, message: str, files: Mapping[str, str]) -> Release:
         """A change that restarts nothing here, such as a migration: committed and written down."""
         commit = self._repository.commit(message, files)

@@ -69,6 +69,10 @@ class Repository:
         self.commits.append(found)
         return found
 
+    def head(self) -> str:
+        """The newest commit."""
+        return self._run("rev-parse", "HEAD").strip()
+
     def read(self, name: str, sha: str = "HEAD") -> str:
         """A file as a commit has it."""
         return self._run("show", f"{sha}:{name}")

@@ -8,7 +8,7 @@ services:
     repository: /srv/deployments
     deploy: [make, deploy]
 own: [our_remedies.py:DrainNode]
-verify: {looks: 3, every: 10s, within: 5m}
+verify: {settle: 15s, looks: 3, every: 10s, within: 5m}
 command_timeout: 2m
 """
 
@@ -29,6 +29,7 @@ from roundsman.remedy.base import Remedy
 
 _LARGEST = 1024 * 1024
 _KEYS = ("version", "services", "own", "verify", "command_timeout")
+_VERIFY_KEYS = ("settle", "looks", "every", "within")
 _SERVICE_KEYS = ("settings", "restart", "repository", "deploy")
 ANY = "*"
 """The entry for services that have none of their own."""
@@ -47,8 +48,11 @@ class Service:
 
 @dataclass(frozen=True)
 class Verifying:
-    """A metric is back when `looks` in a row say so, `every` so many seconds, all `within` so many."""
+    """A metric is back when `looks` in a row say so, `every` so many seconds, all `within` so many.
+    Samples of the first `settle` seconds after it was applied tell nothing: a rate still looks back,
+    a service that was restarted has counted nothing yet."""
 
+    settle: float = 15.0
     looks: int = 3
     every: float = 10.0
     within: float = 300.0
@@ -134,21 +138,21 @@ class _Reader:
         services = top.get("services") or {}
         if not isinstance(services, Mapping):
             raise self._wrong("services", "must name services, each with settings or a command")
-        verify = self._mapping(top.get("verify") or {}, "verify", ("looks", "every", "within"))
+        verify = self._mapping(top.get("verify") or {}, "verify", _VERIFY_KEYS)
         looks = verify.get("looks", Verifying.looks)
         if isinstance(looks, bool) or not isinstance(looks, int) or not 1 <= looks <= 100:
             raise self._wrong("verify.looks", f"is {looks!r}; a whole number from 1 to 100")
+        settle = self._duration(verify, "verify.settle", Verifying.settle)
         every = self._duration(verify, "verify.every", Verifying.every)
         within = self._duration(verify, "verify.within", Verifying.within)
-        if looks * every > within:
-            raise self._wrong(
-                "verify", f"{looks} looks every {every:g} s do not fit within {within:g} s"
-            )
+        if settle + looks * every > within:
+            why = f"{looks} looks every {every:g} s, from {settle:g} s on, do not fit within {within:g} s"
+            raise self._wrong("verify", why)
         return Config(
             str(self._file),
             {str(name): self._service(str(name), one) for name, one in services.items()},
             tuple(self._own(one) for one in self._list(top.get("own"), "own")),
-            Verifying(looks, every, within),
+            Verifying(settle, looks, every, within),
             self._duration(top, "command_timeout", commands.SECONDS),
         )
 

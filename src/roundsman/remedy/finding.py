@@ -9,7 +9,7 @@ from typing import Any
 from roundsman.analysis.symptoms import kinds_of
 from roundsman.errors import UsageError
 from roundsman.investigate.causes import judge
-from roundsman.investigate.facts import Facts, Moved, collect
+from roundsman.investigate.facts import Changed, Facts, Moved, collect
 from roundsman.investigate.harm import harm_of
 from roundsman.investigate.wording import say_change
 from roundsman.ledger import Record, Store
@@ -144,9 +144,14 @@ def _finding(run_id: str, cause: Mapping[str, Any], records: Sequence[Record]) -
             for key, pair in diff.items()
             if isinstance(pair, list) and len(pair) == 2
         },
-        commit=change.commit if change is not None else "",
+        commit=_commit_of(change) if change is not None else "",
         broken=tuple(broken_in(facts)),
     )
+
+
+def _commit_of(change: Changed) -> str:
+    """A deploy ships a commit; a commit is named by its own id."""
+    return change.commit or (change.name if change.row.get("kind") == "commit" else "")
 
 
 def broken_in(facts: Facts) -> list[Broken]:

@@ -75,7 +75,7 @@ def _judged(hand: str, steps: Mapping[str, Any], records: Sequence[Record]) -> t
     if apply.get("settled") == "not_done":
         return NOT_APPLIED, "nothing was changed: a person has looked", ""
     if verify is not None and verify.get("back"):
-        return DONE, f"{apply.get('did') or 'applied'}; back: {verify.get('last')}", ""
+        return DONE, "what broke is back", ""
     if apply["status"] == "error":
         return UNVERIFIED, f"it failed on the way: {apply.get('error')}", hand
     return UNVERIFIED, "it was broken off before it could be told whether it helped", hand
@@ -107,8 +107,8 @@ def _undone(apply: Any, verify: Any, undo: Any, again: Any, hand: str) -> tuple[
     if again is None and undo["status"] not in ("ok", "empty"):
         return FAILED_BACK, f"{why}; rolling it back was broken off", hand
     sure = again is not None and again.get("applied") is False
-    checked = "looked at again: as before" if sure else "what it changed cannot be looked at again"
-    return ROLLED_BACK, f"{why}; {undo.get('did') or 'rolled back'} ({checked})", ""
+    checked = "looked at again: as before" if sure else "how it is now cannot be looked at"
+    return ROLLED_BACK, f"{why}; {checked}", ""
 
 
 def setup_of(run_id: str, records: Sequence[Record]) -> Mapping[str, Any]:

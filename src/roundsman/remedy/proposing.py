@@ -104,6 +104,7 @@ class Watching:
                 for one in finding.broken
             ],
             "now": self.looks,
+            "settle_s": verifying.settle,
             "looks": verifying.looks,
             "every_s": verifying.every,
             "within_s": verifying.within,

@@ -104,16 +104,18 @@ def look(reads: Reads, broken: Broken, after: float, now: float) -> Look:
     newest = reading.newest
     if newest <= after:
         return Look(broken, newest, None, False)
-    values = [
-        float(one.values[-1])
-        for one in reading.series
-        if _of_family(one, broken) and one.times[-1] > after and _is_current(one, newest)
+    current = [
+        one for one in reading.series if _of_family(one, broken) and _is_current(one, newest)
     ]
-    if not values:
+    if not current:
         gone = broken.before is None or broken.before == 0
         return Look(broken, newest, 0.0 if gone else None, gone)
+    at = max(float(one.times[-1]) for one in current)
+    if at <= after:
+        return Look(broken, at, None, False)
+    values = [float(one.values[-1]) for one in current]
     value = sum(values)
-    return Look(broken, newest, value, limit(broken).holds(value))
+    return Look(broken, at, value, limit(broken).holds(value))
 
 
 def _of_family(series: Series, broken: Broken) -> bool:

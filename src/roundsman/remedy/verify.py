@@ -37,13 +37,13 @@ class Verifier:
         """Look until every metric is back for so many looks in a row, or time is up.
 
         Args:
-            since: only samples newer than this count (epoch seconds); None: than now.
+            since: when it was applied (epoch seconds); None: now.
 
         Returns:
             `back`, the last `looks` as rows, how long it took, and why it is not back.
         """
         begun, newest = time.time(), dict[int, float]()
-        after = begun if since is None else since
+        after = (begun if since is None else since) + self.verifying.settle
         in_a_row, rows, said = 0, list[dict[str, Any]](), ""
         while True:
             looked = await asyncio.to_thread(self._all, after)
@@ -54,15 +54,15 @@ class Verifier:
             else:
                 rows = [*rows, {"at": now, "metrics": [_row(one) for one in looked]}][-_KEPT:]
                 said = "; ".join(one.text for one in looked)
-                self.tell(f"{now - begun:.0f} s: {said}")
                 if self._newer(looked, newest):
                     in_a_row = in_a_row + 1 if all(one.back for one in looked) else 0
+                self.tell(f"{now - begun:.0f} s: {self._short(looked, in_a_row)}")
             told = {"looks": rows, "seconds": round(now - begun, 1), "last": said}
             if in_a_row >= self.verifying.looks:
                 return {"status": "ok", "back": True, **told}
             if now - begun + self.verifying.every > self.verifying.within:
                 why = f"not back for {self.verifying.looks} looks in a row within "
-                why += f"{self.verifying.within:g} s: {said}"
+                why += f"{self.verifying.within:g} s"
                 return {"status": "ok", "back": False, "why": why, **told}
             await asyncio.sleep(self.verifying.every)
 
@@ -70,6 +70,15 @@ class Verifier:
         """One look at each, to be told and not to be judged by."""
         looked = await asyncio.to_thread(self._all, time.time() - max(60.0, self.verifying.every))
         return [] if isinstance(looked, str) else [_row(one) for one in looked]
+
+    def _short(self, looked: Sequence[Look], in_a_row: int) -> str:
+        """One line of progress: what is not back yet, else how often it was."""
+        if all(one.value is None for one in looked):
+            return "no new sample yet"
+        if left := [one for one in looked if not one.back]:
+            more = f", and {len(left) - 1} more" if len(left) > 1 else ""
+            return left[0].text + more
+        return f"back, {in_a_row} of {self.verifying.looks} looks: {looked[0].text}"
 
     def _all(self, after: float) -> list[Look] | str:
         now = time.time()

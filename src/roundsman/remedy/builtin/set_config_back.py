@@ -32,7 +32,7 @@ class SetConfigBack(Configured):
         if declared is None or declared.settings is None:
             return self.missing(finding.service, "settings", "the file that holds its settings")
         wanted: dict[str, dict[str, Any]] = {}
-        left: list[str] = []
+        left: dict[str, str] = {}
         for key, (before, after) in finding.settings.items():
             try:
                 now = settings_file.value_of(declared.settings, key)
@@ -45,29 +45,34 @@ class SetConfigBack(Configured):
                 back = type(now)(before) if isinstance(now, str) else before
                 settings_file.with_values(declared.settings, {key: back})
             except CannotEdit as error:
-                left.append(str(error))
+                left[key] = str(error).removeprefix(f"{declared.settings}: ")
             else:
                 wanted[key] = {"now": now, "back": back}
         if not wanted:
-            return "; ".join(left)
+            return f"in {declared.settings}: {'; '.join(left.values())}"
         restart = commands.filled(declared.restart, finding.service) if declared.restart else []
         return {
             "service": finding.service,
             "file": str(declared.settings),
             "settings": wanted,
             "restart": restart,
+            "left": sorted(left.values()),
         }
 
     def resource(self, service: str, **args: Any) -> str:
         """The service."""
         return f"service {service}"
 
-    def dry_run(self, file: str, settings: Pair, restart: list[str], **args: Any) -> Sequence[str]:
-        """The lines, and the command."""
+    def dry_run(
+        self, file: str, settings: Pair, restart: list[str], left: list[str], **args: Any
+    ) -> Sequence[str]:
+        """The lines, the command, and what of the change stays as it is."""
         lines = [f"in {file}: {k} from {v['now']!r} to {v['back']!r}" for k, v in settings.items()]
         if restart:
-            return [*lines, f"run: {commands.shown(restart)}"]
-        return [*lines, "no restart is declared: the service must read its settings by itself"]
+            lines.append(f"run: {commands.shown(restart)}")
+        else:
+            lines.append("no restart is declared: the service must read its settings by itself")
+        return [*lines, *(f"left as it is: {one}" for one in left)]
 
     def apply(self, file: str, settings: Pair, restart: list[str], **args: Any) -> str:
         """Write, then restart. Settings that have their old value already are left: an attempt that was
