@@ -16,7 +16,6 @@ from roundsman.ledger import Store
 from roundsman.remedy import Finding, Remedy
 from roundsman.remedy.names import NODES
 
-
 STEERING = {*NODES} - {"after_apply", "after_verify"}
 """Nodes that only hand on: two of them stand for the rest as places to die at."""
 

@@ -69,7 +69,8 @@ def with_values(path: Path, values: Mapping[str, Any]) -> str:
         match = _only(path, kind, changed, key)
         written = _written(kind, value, match["value"])
         changed = changed[: match.start("value")] + written + changed[match.end("value") :]
-        if _value(kind, _only(path, kind, changed, key)["value"]) != value:
+        found = _found(kind, changed, key)
+        if len(found) != 1 or _value(kind, found[0]["value"]) != value:
             raise CannotEdit(f"{path}: {key} cannot be written as {value!r}; change it by hand")
     _check(path, kind, text, changed, set(values))
     return changed
@@ -124,9 +125,13 @@ _PATTERNS = {
 }
 
 
-def _only(path: Path, kind: str, text: str, key: str) -> re.Match[str]:
+def _found(kind: str, text: str, key: str) -> list[re.Match[str]]:
     pattern = _PATTERNS[kind].format(key=re.escape(key))
-    found = list(re.finditer(pattern, text, re.MULTILINE))
+    return list(re.finditer(pattern, text, re.MULTILINE))
+
+
+def _only(path: Path, kind: str, text: str, key: str) -> re.Match[str]:
+    found = _found(kind, text, key)
     if len(found) != 1:
         how = "is not in it" if not found else f"stands in it {len(found)} times"
         raise CannotEdit(f"{path}: {key} {how}; change it by hand")
