@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+
+from roundsman.drill.backends.prometheus import ask as query_now
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,7 +68,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
         held: start("drill", "run", held, "--out", str(out / held), *_SHORT, "--hold"),
         name: start("drill", "run", name, "--out", str(out / name), *_SHORT),
     }
-    live = look_at(running[held], out / held / "incident", out / "home")
+    live = look_at(running[held], out / held, out / "home")
     results = {}
     for name, process in running.items():
         said, told = process.communicate(timeout=300)
@@ -75,9 +78,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     return results
 
 
-def look_at(drill: subprocess.Popen[str], incident: Path, home: Path) -> dict[str, dict[str, Any]]:
-    """Investigate a drill that is up through each of its metric stores, then let it end."""
+def look_at(drill: subprocess.Popen[str], out: Path, home: Path) -> dict[str, dict[str, Any]]:
+    """Investigate a drill that is up through each of its metric stores, mend it, then let it end."""
     assert drill.stderr is not None
+    incident = out / "incident"
     urls: dict[str, str] = {}
     for line in drill.stderr:
         name, _, rest = line.partition(" ")
@@ -89,16 +93,82 @@ def look_at(drill: subprocess.Popen[str], incident: Path, home: Path) -> dict[st
     times = sorted(row.partition(",")[0] for row in rows)
     window = f"{times[0]}/{times[-1]}"
     try:
-        return {
+        found = {
             store: ask(
                 home, "--prometheus", urls[store], "--logs", str(incident / "logs"),
                 "--git", str(incident / "repository.git"), "--alert", str(incident / "alert.json"),
                 "--window", window,
             )
-            for store in ("Prometheus", "VictoriaMetrics")
+            for store in ("VictoriaMetrics", "Prometheus")
         }  # fmt: skip
+        return found | {
+            "mended": mend(out, home, found["Prometheus"]["run_id"], urls["Prometheus"])
+        }
     finally:
         drill.send_signal(signal.SIGINT)
+
+
+WRONG = """\
+from roundsman.remedy.builtin import SetConfigBack
+
+class MoreTime(SetConfigBack):
+    name, about = "more-time", "let the gateway wait longer for the checkout"
+
+    def call_for(self, finding):
+        gateway = self.service("shop-gateway")
+        return {
+            "service": "shop-gateway", "file": str(gateway.settings), "left": [],
+            "settings": {"CHECKOUT_TIMEOUT_SECONDS": {"now": 1.5, "back": 3.0}},
+            "restart": list(gateway.restart),
+        }
+"""
+
+
+def mend(out: Path, home: Path, run_id: str, prometheus: str) -> dict[str, Any]:
+    """Apply a remedy that does not help, then the one that does; how it went, and the gateway's failed
+    requests a second before, between and after."""
+    declared = yaml.safe_load((out / "remedies.yaml").read_text())
+    (out / "wrong.py").write_text(WRONG)
+    services = declared["services"]
+    gateway = Path(services["shop-gateway"]["settings"])
+    told: dict[str, Any] = {"gateway": [gateway.read_text()]}
+    told["checkout"] = json.loads(Path(services["checkout-api"]["settings"]).read_text())[
+        "POOL_SIZE"
+    ]
+    told["failing"] = [failing(prometheus)]
+    for name, within in (("more-time", "20s"), ("set-config-back", "90s")):
+        verify = {"settle": "8s", "looks": 3, "every": "2s", "within": within}
+        file = out / f"{name}.yaml"
+        file.write_text(
+            yaml.safe_dump({**declared, "verify": verify, "own": ["wrong.py:MoreTime"]})
+        )
+        told["proposed"] = say(home, 0, "remedy", "propose", run_id, "--remedies", str(file))
+        begun = say(home, 5, "remedy", "apply", run_id, name, "--remedies", str(file))
+        code = 4 if name == "more-time" else 0
+        told[name] = say(home, code, "approve", begun["run_id"], "--resume")
+        told["failing"].append(failing(prometheus))
+        told["gateway"].append(gateway.read_text())
+    return told
+
+
+def failing(prometheus: str) -> float:
+    """Requests a second that the gateway has failed, over the last ten seconds."""
+    query = 'sum(rate(http_requests_total{service="shop-gateway",code=~"5.."}[10s]))'
+    return sum(float(row["value"][1]) for row in query_now(prometheus, "query", query=query))
+
+
+def say(home: Path, code: int, *args: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "roundsman", *args, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ROUNDSMAN_HOME": str(home)},
+        timeout=300,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
 
 
 def ask(home: Path, *args: str) -> dict[str, Any]:
@@ -155,6 +225,35 @@ def test_live_stores_logs_and_repository_lead_to_the_same_commit(
     assert truth["commit"] in cause["change"]
     queries = [str(row.get("query")) for row in report["evidence"]]
     assert any("curl -sG http://127.0.0.1" in query for query in queries)
+
+
+def test_what_does_not_help_is_rolled_back(recorded: dict[str, dict[str, Any]]) -> None:
+    mended = recorded["pool-too-large"]["live"]["mended"]
+    wrong = mended["more-time"]
+    assert wrong["outcome"] == "rolled back", wrong
+    assert "did not help" in wrong["because"]
+    assert wrong["steps"]["undo"]["status"] == "ok"
+    assert mended["gateway"][0] == mended["gateway"][1]  # the file is as it was
+    assert mended["failing"][1] > 1.0
+
+
+def test_what_helps_is_applied_once_and_the_errors_are_seen_to_fall(
+    recorded: dict[str, dict[str, Any]],
+) -> None:
+    mended = recorded["pool-too-large"]["live"]["mended"]
+    fits = [row["remedy"] for row in mended["proposed"]["proposals"] if row["fits"]]
+    assert fits[0] == "set-config-back"
+    good = mended["set-config-back"]
+    assert good["outcome"] == "done", good
+    assert good["call"]["args"]["settings"] == {"POOL_SIZE": {"now": 20, "back": 4}}
+    assert mended["checkout"] == 20
+    before, _, after = mended["failing"]
+    assert before > 1.0
+    assert after < 0.2 * before
+    watched = {
+        (one["service"], one["back"]) for one in good["steps"]["verify"]["looks"][-1]["metrics"]
+    }
+    assert ("shop-gateway", True) in watched
 
 
 def test_the_harmless_release_is_not_blamed_with_confidence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from roundsman.errors import UsageError
 from roundsman.remedy import commands
 from roundsman.remedy.catalogue import load_catalogue
 from roundsman.remedy.commands import CommandFailed
-from roundsman.remedy.config import load_config
+from roundsman.remedy.config import Verifying, load_config
 
 OWN = """\
 from roundsman.remedy import Remedy
@@ -57,6 +58,14 @@ command_timeout: 30s
     restart = catalogue.remedies["restart-service"]
     assert restart.service("TILL").restart[0] == "systemctl"  # type: ignore[attr-defined]
     assert restart.service("other").restart == ("restart", "{service}")  # type: ignore[attr-defined]
+
+
+def test_the_file_on_the_page_is_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "remedies.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    config = load_config(file_of(tmp_path, block))
+    assert list(config.services) == ["checkout-api", "*"]
+    assert config.verify == Verifying()
 
 
 @pytest.mark.parametrize(
