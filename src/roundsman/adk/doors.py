@@ -203,7 +203,8 @@ class SideDoors:
                 changes=({"arg": "*", "from": before, "to": dict(args)},),
             )
         )
-        return refusal(action.tool, verdict) if refused else None
+        # nobody is asked about it: the question there was is of other arguments
+        return refusal(action.tool, replace(verdict, kind=Kind.REFUSE)) if refused else None
 
     @contextmanager
     def _settled(self, run: LiveRun, action: ActionBegins) -> Iterator[list[Any]]:

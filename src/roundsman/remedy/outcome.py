@@ -70,8 +70,9 @@ def _judged(hand: str, steps: Mapping[str, Any], records: Sequence[Record]) -> t
         return UNKNOWN, f"the process died while {what}: nobody knows whether that was done", ""
     if undo is not None:
         return _undone(apply, verify, undo, again, hand)
-    if apply["status"] == "error" and not apply.get("changed"):
-        return NOT_APPLIED, f"nothing was changed: {apply.get('error')}", ""
+    if apply["status"] in ("error", "blocked") and not apply.get("changed"):
+        why = apply.get("error") or apply.get("reason")
+        return NOT_APPLIED, f"nothing was changed: {why}", ""
     if apply.get("settled") == "not_done":
         return NOT_APPLIED, "nothing was changed: a person has looked", ""
     if verify is not None and verify.get("back"):
