@@ -59,11 +59,26 @@ class MissingDependency(UsageError):
 
 
 class ModelServerError(UsageError):
-    """A model's own server that does not answer, or not as one; `status` is HTTP's, 0 without one."""
+    """A model's own server that does not answer, or not as one.
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    Attributes:
+        status: HTTP's, 0 without one.
+        passing: the same request may well succeed in a moment.
+        wait: seconds the server asks to wait first.
+        unspent: the request never reached the model, so it cost nothing.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int = 0,
+        *,
+        passing: bool = False,
+        wait: float = 0.0,
+        unspent: bool = False,
+    ) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.passing, self.wait, self.unspent = status, passing, wait, unspent
 
 
 class RunNotFound(UsageError):

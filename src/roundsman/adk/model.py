@@ -6,10 +6,10 @@ capabilities, call ids and the interactions API, and holders of the old object w
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from math import ceil
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
+from roundsman.adk.attempts import attempts
 from roundsman.adk.current import (
     GUARDS,
     current_action_id,
@@ -63,8 +64,10 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
     async def generate_content_async(
         self: Any, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncIterator[LlmResponse]:
-        call = super(guarded, self).generate_content_async
-        async for response in _judged(call, self, llm_request, stream):
+        once = partial(_judged, super(guarded, self).generate_content_async, self)
+        ticket = TICKETS.take(llm_request)
+        run = ticket.run if ticket else run_to_charge()
+        async for response in attempts(lambda: once(llm_request, stream), self, run):
             yield response
 
     def connect(self: Any, llm_request: LlmRequest) -> Any:
@@ -132,7 +135,7 @@ def guard_registry() -> None:
 
 async def _judged(
     call: Any, model: BaseLlm, request: LlmRequest, stream: bool
-) -> AsyncIterator[LlmResponse]:
+) -> AsyncGenerator[LlmResponse, None]:
     ticket = TICKETS.take(request)
     run = ticket.run if ticket else run_to_charge()
     if run is None:  # a call outside of any run is not ours to judge

@@ -48,11 +48,13 @@ class Settler:
             self._more()
 
     def died(self, error: BaseException) -> None:
-        """The call ended by an error, or nobody reads on."""
+        """The call ended by an error, or nobody reads on. One that says `unspent` never reached a
+        model: it is charged nothing."""
         if self._charged is None:
             told = f"{type(error).__name__}: {error}"
             guard = GUARDS.get(self._run)
-            self._charge(self._last, (guard.screen.clean(told) if guard else told)[:300])
+            unspent = self._last is None and bool(getattr(error, "unspent", False))
+            self._charge(self._last, (guard.screen.clean(told) if guard else told)[:300], unspent)
 
     def close(self) -> None:
         """The call is over."""
@@ -94,8 +96,10 @@ class Settler:
             if part.function_call is not None:
                 self._size += len(str(part.function_call.name)) + len(_text(part))
 
-    def _charge(self, response: Any, error: str = "") -> None:
+    def _charge(self, response: Any, error: str = "", unspent: bool = False) -> None:
         usage = self._usage.or_else(self._partial)
+        if unspent:
+            usage = Usage(prompt=0, output=0)
         tokens, estimated = usage.tokens, usage.tokens is None
         if tokens is None:
             tokens = self._step.prompt_tokens + int(self._size / CHARS_PER_TOKEN)

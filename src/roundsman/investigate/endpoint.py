@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from roundsman.errors import ModelServerError, SourceError, UsageError
 from roundsman.sources.headers import parse_header
@@ -79,7 +80,10 @@ class Endpoint:
 
     def header_values(self) -> dict[str, str]:
         """Headers of this host with their secrets put in; they are kept nowhere."""
-        return {one.name: one.value() for one in self.http().headers}
+        parts = urlsplit(self.url)
+        mine = {str(parts.hostname).lower(), parts.netloc.lower()}
+        given = map(parse_header, self.headers)
+        return {one.name: one.value() for one in given if one.host in mine}
 
 
 def chosen(

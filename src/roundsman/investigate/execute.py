@@ -109,7 +109,9 @@ async def _kill_switch(run: LiveRun, deadline: asyncio.Timeout) -> None:
 def _failed(run: LiveRun, error: Exception) -> None:
     """End the run as failed, unless it was stopped already: then the error is what came of that."""
     if run.account.stopped is None:
-        run.end("failed", layer="", detail=f"{type(error).__name__}: {error}"[:500])
+        # our own errors say all there is to say; of another's, its name is half of it
+        kind = "" if isinstance(error, RoundsmanError) else f"{type(error).__name__}: "
+        run.end("failed", layer="", detail=f"{kind}{error}"[:500])
 
 
 def _out_of_time(run: LiveRun, why: str) -> None:

@@ -15,8 +15,10 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import PrivateAttr
 
+from roundsman.adk.current import run_to_charge
 from roundsman.errors import ModelServerError
-from roundsman.investigate import model_traffic, prompted
+from roundsman.guard.events import Ruled
+from roundsman.investigate import model_errors, model_traffic, prompted
 from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.fitting import shares, shrink, size
 from roundsman.investigate.model_traffic import Road
@@ -27,15 +29,16 @@ _CHARS_PER_TOKEN = 2.4
 """Characters a token until a reply has told: telemetry is full of numbers, which take more tokens
 than words do."""
 _PER_MESSAGE = 12  # tokens of a chat template around one message
-_TOO_LONG = ("context", "too long", "n_ctx", "maximum")
 _PROBE = "note"
+PROBE, PROBES = 60.0, 3
+"""Seconds of the call that shows whether native calls come, and how often it is made."""
 
 
 class LocalModel(OpenAILlm):
     """Calls tools natively or prompted, and keeps every prompt within the model's context.
 
-    A call that fails raises ModelServerError and is not asked again: each request is a step of the
-    account.
+    A call that fails raises ModelServerError; what asks again is the guard, by `wait_after`, since
+    each request is a step of the account.
     """
 
     context: int = 0
@@ -43,6 +46,8 @@ class LocalModel(OpenAILlm):
     tools: str = "auto"
     _road: Any = PrivateAttr(default=None)
     _prompted: bool | None = PrivateAttr(default=None)
+    _probes: int = PrivateAttr(default=0)
+    _why: str = PrivateAttr(default="")
     _ratio: float = PrivateAttr(default=_CHARS_PER_TOKEN)
 
     @classmethod
@@ -74,6 +79,14 @@ class LocalModel(OpenAILlm):
     def most_prompt_tokens(self) -> int:
         """What a prompt can come to at most, 0 when the context is not known."""
         return self.context
+
+    def wait_after(self, error: Exception, attempt: int) -> float | None:
+        """See `model_errors.pause_after`; read by `roundsman.adk.attempts`."""
+        return model_errors.pause_after(error, attempt)
+
+    async def aclose(self) -> None:
+        """Give the connections back; the model can be used again."""
+        await self._road.aclose()
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
@@ -111,11 +124,9 @@ class LocalModel(OpenAILlm):
         contents = [types.Content(role="user", parts=[ask])]
         request = LlmRequest(model=self.model, contents=contents, config=config)
         try:
-            replies = await self._asked(request)
+            replies = await self._asked(request, PROBE)
         except ModelServerError as error:
-            if error.status not in (400, 422, 500, 501):
-                raise
-            replies = []  # a server that takes no tools says so
+            replies = self._unanswered(error)
         calls = [
             part.function_call
             for reply in replies
@@ -128,47 +139,48 @@ class LocalModel(OpenAILlm):
                 "tool calls; use --tools prompted"
             )
         self._prompted = not calls
+        if self._prompted:
+            self._tell(f"tools are called prompted: {self._why or 'no native call came'}")
         return next((reply.usage_metadata for reply in replies), None)
 
-    async def _asked(self, request: LlmRequest) -> list[LlmResponse]:
+    def _unanswered(self, error: ModelServerError) -> list[LlmResponse]:
+        """No replies when the probe is over without one. Raises the error while it may be made again,
+        as a step of its own."""
+        if model_errors.takes_no_tools(error):
+            self._why = f"the server takes no tools: {error}"
+            return []
+        if not error.passing or error.unspent:  # it says nothing of tools
+            raise error
+        self._probes += 1
+        if self._probes < PROBES or self.tools == "native":
+            raise error
+        self._why = f"could not tell whether native calls come, in {PROBES} tries: {error}"
+        return []
+
+    def _tell(self, why: str) -> None:
+        """Put on record, where there is a run, how tools are called and why."""
+        run = run_to_charge()
+        if run is not None:
+            run.write(Ruled(verdict="amend", rule="tools", layer="model", reason=why[:400]), False)
+
+    async def _asked(self, request: LlmRequest, seconds: float = 0.0) -> list[LlmResponse]:
         """Every reply of one request. Raises ModelServerError, in one line."""
+        seconds = seconds or model_traffic.WHOLE
         try:
-            async with asyncio.timeout(model_traffic.WHOLE):
+            async with asyncio.timeout(seconds):
                 return [one async for one in OpenAILlm.generate_content_async(self, request)]
         except TimeoutError:
-            why = f"still answering after {model_traffic.WHOLE:g} s"
-            raise ModelServerError(f"{self.endpoint_url}: {why}") from None
+            why = f"still answering after {seconds:g} s"
+            # a short call may find the model still being loaded; a whole one had its time
+            again = seconds < model_traffic.WHOLE
+            raise ModelServerError(f"{self.endpoint_url}: {why}", passing=again) from None
         except openai.APIStatusError as error:
-            raise self._refused(error) from None
+            raise model_errors.of_status(error, self.endpoint_url, self.model, self._road) from None
         except openai.APIConnectionError as error:
-            cause: BaseException | None = error
-            while cause is not None and not isinstance(cause, ModelServerError):
-                cause = cause.__cause__
-            if cause is not None:
-                raise cause from None
-            text = " ".join(str(error.__cause__ or error).split())[:160]
-            said = "no connection" if isinstance(error.__cause__, httpx.ConnectError) else text
-            raise ModelServerError(f"{self.endpoint_url}: the call broke off: {said}") from None
+            raise model_errors.of_connection(error, self.endpoint_url) from None
         except openai.OpenAIError as error:
             text = " ".join(str(error).split())[:200]
             raise ModelServerError(f"{self.endpoint_url}: {text}") from None
-
-    def _refused(self, error: openai.APIStatusError) -> ModelServerError:
-        said, status = self._road.words(error.body), error.status_code
-        told = f" ({said})" if said else ""
-        if status in (401, 403):
-            host = httpx.URL(self.endpoint_url).netloc.decode("ascii", "replace")
-            why = f"a login is needed; give --header '{host}=Authorization: Bearer ${{VARIABLE}}'"
-        elif status in (400, 413) and any(word in said.casefold() for word in _TOO_LONG):
-            why = "the prompt does not fit the model's context; say its size with --context TOKENS"
-        elif status == 404:
-            why = f"no model {self.model!r} there, or the wrong path"
-        elif status >= 500:
-            why = "the server failed"
-        else:
-            why = "the request was refused"
-        where = f"{self.endpoint_url}: HTTP {status}: {why}{told}"
-        return ModelServerError(where, status=status)
 
     def _constrained(
         self, request: LlmRequest, declared: Sequence[types.FunctionDeclaration]
@@ -211,7 +223,8 @@ class LocalModel(OpenAILlm):
                 raise ModelServerError(
                     f"{self.endpoint_url}: a context of {self.context} tokens is too small: "
                     f"instruction, tools and question alone take about "
-                    f"{int((_chars(request) - sum(sizes)) / self._ratio)} beside {reply} for a reply"
+                    f"{int((_chars(request) - sum(sizes)) / self._ratio)} beside {reply} for a reply",
+                    unspent=True,
                 )
             most = iter(shares(sizes, left))
             contents = [_shrunk(content, most) for content in contents]

@@ -3,10 +3,12 @@ answer told in one line."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -18,6 +20,8 @@ from roundsman.sources.headers import masked
 MOST_BYTES = 2 * 1024 * 1024
 #: seconds until connected, and for one whole reply; a round's own timeout may end it before
 CONNECT, WHOLE = 5.0, 600.0
+#: seconds an unused connection is kept; servers leave one after five and more
+KEPT = 2.0
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -31,12 +35,11 @@ class Road(httpx.AsyncBaseTransport):
     def __init__(self, endpoint: Endpoint, most_bytes: int = 0) -> None:
         self.endpoint, self._most = endpoint, most_bytes or MOST_BYTES
         self._secrets: tuple[str, ...] = ()
-        parts = urlsplit(endpoint.url)
-        self._inner = httpx.AsyncHTTPTransport(
-            verify=ssl.create_default_context() if parts.scheme == "https" else False,
-            # a round's calls may live in another event loop than the next round's
-            limits=httpx.Limits(max_keepalive_connections=0),
-        )
+        safe = urlsplit(endpoint.url).scheme == "https"
+        self._verify = ssl.create_default_context() if safe else False
+        # connections belong to an event loop, and a model may be called in several
+        self._inner: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncHTTPTransport]
+        self._inner = WeakKeyDictionary()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The reply, read whole. Raises ModelServerError for what is no reply."""
@@ -44,7 +47,7 @@ class Road(httpx.AsyncBaseTransport):
         self._secrets = tuple(headers.values())
         request.headers.pop("authorization", None)
         request.headers.update({"accept-encoding": "identity", **headers})
-        answer = await self._inner.handle_async_request(request)
+        answer = await self._transport().handle_async_request(request)
         try:
             body = bytearray()
             async for piece in answer.aiter_bytes(64 * 1024):
@@ -60,11 +63,23 @@ class Road(httpx.AsyncBaseTransport):
         if answer.status_code == 200:
             data = self._checked(data)
         kept = {"content-type": "application/json", "content-length": str(len(data))}
+        if "retry-after" in answer.headers:
+            kept["retry-after"] = answer.headers["retry-after"]
         return httpx.Response(answer.status_code, headers=kept, content=data)
 
+    def _transport(self) -> httpx.AsyncHTTPTransport:
+        """The connections of the event loop that runs now."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._inner:
+            limits = httpx.Limits(keepalive_expiry=KEPT)
+            self._inner[loop] = httpx.AsyncHTTPTransport(verify=self._verify, limits=limits)
+        return self._inner[loop]
+
     async def aclose(self) -> None:
-        """Give the connections back."""
-        await self._inner.aclose()
+        """Give the connections of this event loop back."""
+        inner = self._inner.pop(asyncio.get_running_loop(), None)
+        if inner is not None:
+            await inner.aclose()
 
     def _checked(self, data: bytes) -> bytes:
         try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from google.adk.apps import App
 from google.adk.models.base_llm import BaseLlm
@@ -38,6 +39,14 @@ _BESIDE = ("alternatives", "services", "broken")
 Watcher = Callable[[Event, LiveRun], None]
 
 
+@runtime_checkable
+class Closes(Protocol):
+    """A model that holds connections."""
+
+    async def aclose(self) -> None:
+        """Give them back."""
+
+
 @dataclass(frozen=True)
 class Case:
     """An investigation ready to run: what is asked of which telemetry, by whom, within what."""
@@ -45,6 +54,7 @@ class Case:
     incident: Incident
     policy: Policy
     model: str
+    llm: BaseLlm
     app: App
     setup: dict[str, Any]
 
@@ -103,7 +113,7 @@ def prepare(
         "telemetry": _folder_print(request.folder) if request.folder else "",
         "agent": digest(f"{INSTRUCTION}\n{canonical(DECLARED)}\n{incident.describe()}"),
     }
-    return Case(incident, policy, model, app, setup)
+    return Case(incident, policy, model, chosen, app, setup)
 
 
 def _as_opened(request: Request, incident: Incident) -> Request:
@@ -175,13 +185,22 @@ def carry_out(case: Case, run: LiveRun, watch: Watcher | None) -> tuple[dict[str
         run.listeners.append(lambda event: watch(event, run))
     broken_off = False
     try:
-        asyncio.run(execute(case.app, run, case.incident.describe()))
+        asyncio.run(_carry_out(case, run))
     except KeyboardInterrupt:
         broken_off = True
         run.end("aborted", detail="interrupted by Ctrl-C")
     finally:
         run.end("failed", detail="it was left before it could end")  # no effect on an ended run
     return finish_report(run, case.policy, case.model, case.incident), broken_off
+
+
+async def _carry_out(case: Case, run: LiveRun) -> None:
+    try:
+        await execute(case.app, run, case.incident.describe())
+    finally:
+        if isinstance(case.llm, Closes):
+            with suppress(Exception):  # the run is over, whatever its connections say
+                await case.llm.aclose()
 
 
 def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from roundsman.ledger.records import Record
 #: where a tool's result holds what was found, the most telling first
 BODIES = ("excerpts", "series", "templates", "changes", "rows", "error", "reason", "cut")
 
+_TOLD = ("attempts", "tools")
+"""What is said of model calls, and changed none."""
+
 
 def head_of(result: object) -> object:
     """The part of a result a person wants to see first; the whole when none of it is named so."""
@@ -83,8 +86,8 @@ def decisions(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 def guard_actions(records: Iterable[Record]) -> dict[str, list[dict[str, Any]]]:
     """What the guard did: `refused` (with a count), `amended`, `cuts`, as `blocks` what the
-    checks of texts did, and as `notes` what was refused and is no tool: an answer that could not be
-    read, an agent out of its place."""
+    checks of texts did, and as `notes` what was refused and is no tool (an answer that could not be
+    read, an agent out of its place), model calls made again, and why tools are called as they are."""
     refused: dict[tuple[str, str], dict[str, Any]] = {}
     amended: list[dict[str, Any]] = []
     cuts: list[dict[str, Any]] = []
@@ -100,6 +103,8 @@ def guard_actions(records: Iterable[Record]) -> dict[str, list[dict[str, Any]]]:
         elif verdict == "amend":
             changes = (one for one in body.get("changes") or [] if isinstance(one, Mapping))
             amended += [{"tool": tool, **change} for change in changes]
+            if rule in _TOLD:
+                notes.append({"round": index, "reason": reason, "rule": rule})
         elif verdict == "refuse" and tool:
             row = {"tool": tool, "reason": reason, "rule": rule, "count": 0}
             refused.setdefault((tool, reason), row)["count"] += 1

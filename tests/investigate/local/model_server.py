@@ -21,7 +21,9 @@ class Raw:
         status: int = 200,
         kind: str = "application/json",
         length: int | None = None,
+        headers: dict[str, str] | None = None,
     ) -> None:
+        self.headers = headers or {}
         self.pieces = pieces if callable(pieces) else lambda: iter([pieces])
         self.status, self.kind = status, kind
         self.length = len(pieces) if isinstance(pieces, bytes) and length is None else length
@@ -114,6 +116,8 @@ def model_server(
                 self.send_header("Content-Type", raw.kind)
                 if raw.length is not None:
                     self.send_header("Content-Length", str(raw.length))
+                for name, value in raw.headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 for piece in raw.pieces():
                     if state.over.is_set():

@@ -7,11 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from model_server import Body, Raw, Server, answer, model_server, reply, step
 
 from roundsman.errors import ModelServerError, UsageError
-from roundsman.investigate import investigate
+from roundsman.investigate import investigate, model_traffic
 from roundsman.investigate.endpoint import Endpoint, chosen
 from roundsman.investigate.models import model_named
 from roundsman.investigate.resume import resume
@@ -22,13 +23,19 @@ OUTAGE = Path(__file__).parents[3] / "examples" / "incidents" / "pool-exhaustion
 
 
 def run(
-    server: Server, folder: Path, *, model: str = "m", question: str | None = None, **more: Any
+    server: Server,
+    folder: Path,
+    *,
+    model: str = "m",
+    question: str | None = None,
+    policy: str = "default",
+    **more: Any,
 ) -> tuple[dict[str, Any], Store]:
     store = Store(folder / "s.sqlite")
     endpoint = Endpoint.of(server.url, **{"tools": "prompted", **more})
     report, _ = investigate(
         OUTAGE,
-        load_policy("default"),
+        load_policy(policy),
         question=question,
         model=f"openai/{model}",
         store=store,
@@ -329,3 +336,29 @@ def test_what_was_given_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         chosen(None, None, None)
     monkeypatch.setenv("ROUNDSMAN_CONTEXT", "8192")
     assert chosen(None, None, None) == Endpoint("http://127.0.0.1:9/v1", "auto", 8192)
+
+
+def test_connections_are_made_once_a_run_and_given_back_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    closed: list[Any] = []
+
+    class Counted(httpx.AsyncHTTPTransport):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            made.append(self)
+            super().__init__(*args, **more)
+
+        async def aclose(self) -> None:
+            closed.append(self)
+            await super().aclose()
+
+    monkeypatch.setattr(model_traffic.httpx, "AsyncHTTPTransport", Counted)
+    monkeypatch.setenv("PROXY_KEY", "k")
+    with model_server(looks_then_answers) as server:
+        host = server.url.removeprefix("http://")
+        run(server, tmp_path, headers=(f"{host}=X-Proxy: ${{PROXY_KEY}}",))
+    assert len(server.asked) == 3
+    assert all(one["x-proxy"] == "k" for one in server.headers)
+    assert len(made) == 1
+    assert closed == made
