@@ -1,9 +1,9 @@
 """How well texts are told apart: `python -m benchmarks.conversation [PATH ...] [--json] [--seed N]`.
 
 PATH is JSON lines of `{"text", "label": "clean"|"injected", "source", "attack"}`: detection and false
-alarms per source and per attack. Then generated secrets and personal data beside the log lines of the
-recorded incidents, and the time of the default checks on a turn of 2,000 characters as a multiple of one
-pass of one compiled regular expression over it.
+alarms per source and per attack. Without one, also those of `held_out/`. Then generated secrets and
+personal data beside the log lines of the recorded incidents, and the time of the default checks on a turn
+of 2,000 characters as a multiple of one pass of one compiled regular expression over it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from roundsman.guard.rules.conversation import opened
 ROOT = Path(__file__).parents[1]
 _PLACES = [parent / "shared" / "data" / "corpora" for parent in Path(__file__).parents[1:]]
 CORPUS = next((place for place in _PLACES if place.is_dir()), _PLACES[1]) / "injection.jsonl"
+HELD_OUT = Path(__file__).parent / "held_out"
+"""Own attacks and clean results, written from the names of the classes before the rules were looked at
+again. `seen.jsonl`: rules were then mended with it in view; `unseen.jsonl`: nothing was."""
 _LINES = 40_000
 Maker = Callable[[random.Random], Iterator[tuple[str, str, str]]]
 _HEX, _ALNUM = "0123456789abcdef", string.ascii_letters + string.digits
@@ -253,6 +256,8 @@ def main() -> None:
         result |= injections(paths)
     elif not options.json:
         print(f"no corpus of injections: {CORPUS} is not there, and no PATH was given")
+    for name in ("seen", "unseen") if not options.path else ():
+        result[f"own attacks, {name}"] = injections([HELD_OUT / f"{name}.jsonl"])["attack"]
     result["secrets"] = recall(secrets, Secrets(), options.n, options.seed)
     result["personal data"] = recall(people, Personal(), options.n, options.seed)
     result["false alarms on log lines"] = {

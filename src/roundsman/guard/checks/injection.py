@@ -7,6 +7,7 @@ detector (what keeps such a text from acting is the taint rule). Each pattern ha
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 
 from roundsman.guard.checks.base import Hit
@@ -27,11 +28,36 @@ _KEY = re.compile(r"^[\s{\[\"]*(?:[\w ]+\"\s*:\s*[\[{\"\s]*)*")
 _MOST_STRAYS = 2
 _FEWEST_ROWS = 4
 
+_NOT_LETTERS = str.maketrans("", "", string.whitespace + string.punctuation + string.digits)
+_VERBS = ("ignore", "disregard", "forget", "override", "bypass")
+_WHAT = r"(?:instructions?|prompts?|rules?|messages?|directions?|guidelines?|polic(?:y|ies)|orders)"
+_OLD = r"(?:previous|prior|above|earlier|preceding|former|safety|system|original|initial)"
 _SQUEEZED = re.compile(
-    r"(?:ignore|disregard|forget)(?:all|any|the|your|my)*(?:of)?(?:the|your|my)?"
-    r"(?:previous|prior|above|earlier|preceding)(?:instructions?|prompts?|rules?|messages?|directions?)"
+    rf"(?:{'|'.join(_VERBS)})(?:(?:all|any|the|your|my|of|these|those)*"
+    + _OLD
+    + "+"
+    + _WHAT
+    + r"|(?:all|any|the|your|my|of|these|those)*"
+    + _WHAT
+    + r"(?:above|yougot|youweregiven|youreceived|youhad))"
 )
-_NOT_LETTERS = re.compile(r"[\W\d_]+")
+_MARKUP = re.compile(r"<[^<>]{1,80}>|/\*[^*]{0,80}\*/|<!--|-->|\*\*|`")
+"""What may stand inside a word of a page without being seen."""
+_JOINTS = re.compile(r"[\"|][\s\\\"|,:\[\]{}]*|<[^<>]{1,80}>")
+"""Between two strings of JSON, cells of a table, elements of a page."""
+_MARKS = ("<", "/*", "**", "`")
+_FEWEST_JOINTS = 4
+"""Fewer hold one string: there is nothing to join."""
+_LETTERS_APART = re.compile(r"(?:[A-Za-z][\u200b-\u200f\u2060-\u2064\ufeff]+){3,}")
+_ORDER = re.compile(
+    r"(?:^|[.!?:;,]\s*|\b(?:please|kindly|then|and|now|must|should|will)\s+)(?:immediately )?"
+    + ACT
+    + r"\s+(?:the|all|any|every|each|both|your|his|her|their|my|our|this|that|these|those"
+    r"|it|them|me|us|a|an|no)\b"
+)
+_WORDS_OF_AN_ORDER = 5
+_OF_ONE_SENTENCE = frozenset({"override", "addressed to a model", "concealment"})
+"""Kinds that are looked for over the edges of strings; others begin with one, or end."""
 _HIDDEN_RUN = 6
 """Invisible characters that are no accident."""
 
@@ -47,9 +73,11 @@ class Injection:
             yield from found
             if view.how and found and view.how != "look-alike letters":
                 yield Hit(found[0].start, found[0].end, "encoded")
+            elif _disguised(view):
+                yield Hit(*view.place(0, len(view.text)), "order in disguise")
         yield from _stray(text.seen)
         yield from _spread(text)
-        if len(text.hidden) >= _HIDDEN_RUN and _tags(text):
+        if len(text.hidden) >= _HIDDEN_RUN and _on_purpose(text):
             yield Hit(text.hidden[0], text.hidden[-1] + 1, "hidden characters")
 
 
@@ -80,15 +108,33 @@ def _is_row(line: str) -> bool:
     return line.count("|") >= 2 or line.count(",") >= 3 or "\t" in line
 
 
+def _disguised(view: View) -> bool:
+    """Whether somebody took the trouble to encode an order. What is encoded for a wire is none."""
+    if not view.how or view.how in ("look-alike letters", "url encoding"):
+        return False
+    return len(view.text.split()) >= _WORDS_OF_AN_ORDER and bool(_ORDER.search(view.text))
+
+
 def _spread(text: Text) -> Iterator[Hit]:
-    """Phrases written with blanks, dots or line breaks between their letters."""
-    view = text.folded or text.seen
-    squeezed = _NOT_LETTERS.sub("", view.text)
-    if _SQUEEZED.search(squeezed) and not any(
-        kind == "override" for kind, *_ in phrases(view.text)
-    ):
+    """Phrases written with blanks, dots, line breaks or tags between their letters, or over several
+    strings of a result."""
+    seen = (text.folded or text.seen).text
+    bare = _MARKUP.sub("", seen) if any(mark in seen for mark in _MARKS) else seen
+    squeezed = bare.translate(_NOT_LETTERS)
+    together = any(verb in squeezed for verb in _VERBS) and _SQUEEZED.search(squeezed)
+    if together and not any(True for _ in phrases(seen, frozenset({"override"}))):
         yield Hit(0, len(text.raw), "split phrase")
+    joined, joints = _JOINTS.subn(" ", seen.replace("\\", " "))
+    if joints >= _FEWEST_JOINTS:
+        found = {kind for kind, *_ in phrases(seen, _OF_ONE_SENTENCE)}
+        for kind, weight, *_ in phrases(joined, _OF_ONE_SENTENCE - found):
+            yield Hit(0, len(text.raw), f"split {kind}", weight)
 
 
-def _tags(text: Text) -> bool:
-    return any(0xE0000 <= ord(text.raw[i]) < 0xE0080 for i in text.hidden)
+def _on_purpose(text: Text) -> bool:
+    """Invisible characters no editor puts there: copies of letters, or some between the letters of a
+    word."""
+    hidden = (ord(text.raw[i]) for i in text.hidden)
+    if any(0xE0000 <= code < 0xE0080 or code >= 0xE0100 for code in hidden):
+        return True
+    return bool(_LETTERS_APART.search(text.raw))

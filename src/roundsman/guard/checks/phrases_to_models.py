@@ -5,15 +5,22 @@ and the pattern, over text in lower case. A word may be several joined by `&`: a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-_TARGET = (
-    r"(?:i\w{0,3}str\w{0,3}ctions?|prompts?|rules?|guidelines?|directions?|directives?"
-    r"|guardrails?|polic(?:y|ies)|context|commands?|orders?|constraints?|messages?|tasks?)"
+_TARGETS = (
+    r"i\w{0,3}str\w{0,3}ctions?|prompts?|rules?|guidelines?|directions?|directives?"
+    r"|guardrails?|guidance|restrictions?|polic(?:y|ies)|context|commands?|orders?|constraints?|messages?|tasks?|assignments?"
+    r"|brief(?:ing)?"
 )
+_TARGET = f"(?:{_TARGETS})"
+_GUIDES = (
+    r"i\w{0,3}str\w{0,3}ctions?|prompts?|rules?|guidelines?|directions?|directives?|guardrails?|guidance"
+    r"|restrictions?|constraints?|brief(?:ing)?"
+)
+"""What guides a model and nothing else: an order or a policy may be a customer's."""
 _OLD = r"(?:previous|prior|above|earlier|preceding|original|initial|existing|current|former|all|any|every|your|system|these|those|the)"
 _ADDRESSEE = (
-    r"(?:ai|a\.i\.|llm|language model|ai model|assistant|ai assistant|chat ?bot|copilot"
+    r"(?:ai|a\.i\.|llm|language model|ai model|assistant|ai assistant|chat ?bot|bot|copilot|automated (?:reviewer|reader|agent|system)"
     r"|(?:ai|autonomous|automation|llm) agent)"
 )
 ACT = (
@@ -41,11 +48,12 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
         (
             "override",
             1.0,
-         "ignor disregard forget overrid overrul bypass discard neglect skip never&mind set&aside attention cancel supersede replace follow",
+         "ignor disregard forget overrid overrul bypass discard neglect never&mind set&aside attention follow obey",
         
-            r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard|neglect|skip|do not follow"
+            r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard|neglect|do not follow"
             r"|don't follow|stop following|no longer follow|never ?mind|set aside|pay no attention to"
-            r"|cancel|supersede|replaces?)\b[\s,:]+(?:\w+[\s,]+){0,4}?" + _OLD
+            r"|(?:do not|don't|stop) obey(?:ing)?)\b[\s,:]+"
+            r"(?:\w+[\s,]+){0,4}?" + _OLD
             + r"\b[\s,]+(?:\w+[\s,]+){0,3}?" + _TARGET + r"\b",
         ),
         (
@@ -56,6 +64,16 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
             r"\b(?:ignore|disregard|forget)\b[\s,:]+(?:everything|anything|all|what(?:ever)?)\b"
             r"[\s\w,']{0,30}\b(?:above|before|previously|so far|prior|told|said|instructed|earlier|know)\b",
         ),
+        ("override", 1.0,
+         "longer void cancel lifted obsolete overrul overrid supersed suspend revoke invalid",
+         r"(?:\b(?:your|any|(?:operator|developer|owner|administrator)(?:'s)?)\b[^.!?\n]{0,40}?\b(?:" + _GUIDES + r"|told you)\b"
+                          r"|\b(?:" + _GUIDES + r")\b (?:(?:that|which) )?you (?:were|have been|had been) (?:given|told)\b)[^.!?\n]{0,40}?"
+                          r"\b(?:no longer (?:appl|hold|bind|valid|in force)|(?:is|are|were|as|being|considered|now)"
+                          r" (?:\w+ )?(?:void|cancell?ed|lifted|obsolete|overrul|overrid|supersed|suspended|revoked|invalid))"),
+        ("override", 1.0,
+         "cancel supersede replace skip scrap abandon wipe reset throw&away drop leave&behind",
+         r"\b(?:cancel|supersede|replaces?|skip|scrap|abandon|wipe|reset|drop|throw away|leave behind)\b[\s,:]+(?:\w+[\s,]+){0,4}?"
+                          + _OLD + r"\b[\s,]+(?:\w+[\s,]+){0,3}?(?:" + _GUIDES + r"|assignments?|system message)\b"),
         (
             "override",
             1.0,
@@ -66,8 +84,12 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
         ),
         ("override", 1.0,
          "instruction order command",
-         r"\b(?:strictly )?(?:adhere to|follow|obey|comply with|execute) (?:only )?"
-                          r"(?:the|this|these|my) (?:following )?(?:instructions?|orders?|commands?)\b"),
+         r"\b(?:strictly (?:adhere to|follow|obey|comply with|execute) (?:the|this|these|my)|(?:adhere to|follow|obey|comply with|execute)"
+                          r" (?:only (?:the|this|these|my)|(?:this|these|my)(?= (?:following )?(?:orders?|commands?)|\b[^.!?\n]{0,40}\b(?:instead|only|now)\b)|my))"
+                          r" (?:following )?(?:instructions?|orders?|commands?)\b"),
+        ("override", 0.6,
+         "instruction",
+         r"\b(?:adhere to|follow|obey|comply with|execute) (?:the|this|these) (?:following )?instructions?\b"),
         ("override", 1.0,
          "you",
          r"\byou (?:are|will|must|should|shall) (?:now|from now on|henceforth)\b"
@@ -83,8 +105,8 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
                           r"\b(?:anweisung|anweisungen|instruktionen|regeln|vorgaben|befehle?)\b"),
         ("override", 1.0,
          "ignor oubli compte",
-         r"\b(?:ignore[zr]?|oublie[zr]?|ne (?:tiens|tenez) pas compte)\b.{0,40}"
-                          r"\b(?:instructions?|consignes?|r[eè]gles|directives?) (?:pr[eé]c[eé]dent|ant[eé]rieur|ci-dessus)"),
+         r"\b(?:ignore[zr]?|oublie[zr]?|ne (?:tiens|tenez) (?:pas|plus) compte)\b.{0,40}"
+                          r"\b(?:instructions?|consignes?|r[eè]gles|directives?) (?:pr[eé]c[eé]dent|ant[eé]rieur|ci-dessus|re[cç]ue|donn[eé]e)"),
         ("override", 1.0,
          "ignor olvid esque desconsidere dimentica",
          r"\b(?:ignor[ae](?:d|r|te)?|olvid[ae](?:d|r|te)?|esque[cç]a|desconsidere|dimentica(?:te)?)\b"
@@ -109,6 +131,16 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
          "system developer admin user assistant",
          r"[#\[({<*]{1,4}\s*(?:system|developer|admin(?:istrator)?|user|assistant)"
                                r"(?:[ _-]?(?:message|prompt|instruction|override|note|notice|update))?\s*[\])}>*:#]"),
+        ("impersonation", 1.0,
+         "role&content",
+         r"[\"']role\\?[\"']\s*:\s*\\?[\"'](?:system|developer)\\?[\"']\s*,\s*\\?[\"']content\\?[\"']"),
+        ("impersonation", 1.0,
+         "comes&from come&from sent&by instruct&you order&you",
+         r"\b(?:message|note|notice|update|text)s? (?:comes? from|(?:is|was) sent by|is from) (?:the|your) (?:developers?|creators?|operators?|administrators?|system|owners?|user)\b"
+                               r"|\b(?:operator|administrator|developer|owner|system|platform)s? (?:hereby )?(?:instruct|order|command|direct)s? you to\b"),
+        ("impersonation", 1.0,
+         "begin start end",
+         r"[-=#*<\[]{2,}\s*(?:begin|start|end)(?: of)? (?:the )?(?:trusted |system |new |admin |official |secret |internal )*(?:instructions?|prompt|directives?|system message)\b"),
         ("impersonation", 0.6,
          "system developer assistant human ai",
          r"(?:^|\n|\\n)\s*#*\s*(?:system|developer|assistant|human|ai)\s*:\s+\w"),
@@ -143,7 +175,7 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
         ("task", 1.0,
          "before after instead order",
          r"\b(?:before|after|instead of|in order to) (?:you )?(?:can )?(?:solve|complet|finish|answer|continu|perform|do)"
-                      r"\w*\b.{0,60}\b(?:task|request|question|instructions?)\b.{0,60}\b(?:first|please|must|do the following)\b"),
+                      r"\w*\b[^.!?\n]{0,60}\b(?:task|request|question|instructions?)\b[^.!?\n]{0,60}\b(?:first|please|must|do the following)\b"),
         ("task", 1.0,
          "following",
          r"\b(?:do|perform|execute|complete) the following (?:first|task|steps?|actions?|instead)\b"),
@@ -151,6 +183,14 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
          "answer response repl output summar report conclusion finding verdict",
          r"(?:^|[.!?|\n:]\s*)(?:please |also |always |kindly |and |then )*" + SHAPE
                              + r"\b[^.!?|\n]{0,80}\b(?:your|the final|this) " + _ANSWER + r"\b"),
+        ("your answer", 1.0,
+         "your&should your&must your&shall your&ought",
+         r"\byour (?:next |final |whole |entire )?(?:answer|response|reply|output|summary|report)\b (?:should|must|shall|ought to) (?:\w+ )?(?:only |just |simply )?"
+                             r"(?:contain|be|say|read|end|start|begin|include|mention|consist|state|recommend|claim|hide|omit)\b"),
+        ("secrets", 1.0,
+         "your",
+         r"\b(?:reveal|repeat|print|show|translate|dump|output|recite|quote|disclose|paste|write out)\b[^.!?\n]{0,30}\b(?:your|the) (?:own |full |entire |hidden |initial |original |secret )*"
+                         r"(?:system prompt|system message|hidden prompt|initial prompt|instructions you (?:were|have been)|hidden context|internal directives?)\b"),
         ("your answer", 1.0,
          "your",
          r"\b(?:in|at the (?:end|start|beginning) of|throughout|to|for|with(?:in)?) your (?:next |final |whole )?"
@@ -183,9 +223,13 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
 )  # fmt: skip
 
 
-def phrases(text: str) -> Iterator[tuple[str, float, int, int]]:
-    """(kind, weight, start, end) of each phrase found in a text in lower case."""
+def phrases(
+    text: str, kinds: Collection[str] | None = None
+) -> Iterator[tuple[str, float, int, int]]:
+    """(kind, weight, start, end) of each phrase of these kinds found in a text in lower case."""
     for kind, weight, needs, pattern in _PATTERNS:
+        if kinds is not None and kind not in kinds:
+            continue
         if any(all(word in text for word in words) for words in needs):
             for match in pattern.finditer(text):
                 yield kind, weight, match.start(), match.end()

@@ -6,29 +6,20 @@ search several views of one text; each view knows which stretch of the original 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from urllib.parse import unquote
 
+from roundsman.guard.checks.encodings import encodings
 from roundsman.guard.names import LOOK_ALIKES
 
 _TAGS = range(0xE0000, 0xE0080)
 """Unicode's tag characters: invisible copies of ASCII."""
-_BASE64 = re.compile(r"(?<![\w+-])(?:[A-Za-z0-9+/_-]{4}){5,}[A-Za-z0-9+/_-]{0,3}={0,2}(?![\w+/])")
-_HEX = re.compile(r"(?<!\w)(?:0x)?(?:[0-9a-fA-F]{2}[ :]?){16,}(?!\w)")
-_PERCENT = re.compile(r"(?:[\w.~-]*%[0-9a-fA-F]{2}){4,}[\w.~%-]*")
-_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|&#x?[0-9a-fA-F]{2,6};){4,}")
-_ONE_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})|&#x([0-9a-fA-F]+);|&#(\d+);")
-_HEX_BEGINS = re.compile(r"\b(?:0x)?[0-9a-fA-F]{2}(?:[ :]?[0-9a-fA-F]{2}){4}")
-_SHORTEST = 20
-"""Characters of a word that may be base64 of something worth reading."""
+_SELECTORS = range(0xE0100, 0xE01F0)
+"""Variation selectors: 240 invisible characters that can stand for bytes."""
 _MOST_DECODED = 200
 """Encoded stretches of one text that are looked into."""
 _READABLE = 0.85
@@ -41,6 +32,9 @@ class _Seen(dict[int, str]):
         char = chr(code)
         if code in _TAGS:
             seen = chr(code - 0xE0000).casefold() if code >= 0xE0020 else ""
+        elif code in _SELECTORS:
+            byte = chr(code - _SELECTORS.start + 16)
+            seen = byte.casefold() if byte.isascii() and byte.isprintable() else ""
         elif unicodedata.category(char) in ("Cf", "Mn", "Me"):
             seen = ""
         elif unicodedata.category(char) in ("Zs", "Zl", "Zp"):
@@ -106,7 +100,9 @@ class Text:
         return [
             i
             for i, c in enumerate(self.raw)
-            if ord(c) in _TAGS or (unicodedata.category(c) == "Cf" and c not in "\u00ad\ufeff")
+            if ord(c) in _TAGS
+            or ord(c) in _SELECTORS
+            or (unicodedata.category(c) == "Cf" and c not in "\u00ad\ufeff")
         ]
 
     @cached_property
@@ -143,11 +139,11 @@ def _translated(raw: str, table: dict[int, str], how: str) -> View:
 
 def _decoded(raw: str, depth: int) -> Iterator[View]:
     budget = _MOST_DECODED
-    for pattern, how, decode in _encodings(raw):
+    for pattern, how, decode in encodings(raw):
         for match in pattern.finditer(raw):
             if (budget := budget - 1) < 0:
                 return
-            text = decode(match[0])
+            text = decode(match[match.lastindex or 0])
             if not text or text == match[0] or not _readable(text):
                 continue
             yield View(_translated(text, _FOLDED, how).text, how, whole=match.span())
@@ -156,43 +152,7 @@ def _decoded(raw: str, depth: int) -> Iterator[View]:
                     yield View(inner.text, f"{how}, {inner.how}", whole=match.span())
 
 
-def _encodings(raw: str) -> Iterator[tuple[re.Pattern[str], str, Callable[[str], str]]]:
-    """Those worth trying: most texts hold none of their marks."""
-    if any(len(word) >= _SHORTEST for word in raw.split()):
-        yield _BASE64, "base64", _from_base64
-    if _HEX_BEGINS.search(raw):
-        yield _HEX, "hex", _from_hex
-    if "%" in raw:
-        yield _PERCENT, "url encoding", unquote
-    if "\\" in raw or "&#" in raw:
-        yield _ESCAPED, "escapes", _from_escapes
-
-
 def _readable(text: str) -> bool:
     good = sum(c.isprintable() or c in "\n\t\r" for c in text)
     letters = sum(c.isalpha() or c.isspace() for c in text)
     return good >= _READABLE * len(text) and letters >= 0.6 * len(text)
-
-
-def _from_base64(text: str) -> str:
-    plain = text.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4)).decode("utf-8")
-    except (binascii.Error, ValueError):
-        return ""
-
-
-def _from_hex(text: str) -> str:
-    digits = re.sub(r"[^0-9a-fA-F]", "", text.removeprefix("0x"))
-    try:
-        return bytes.fromhex(digits).decode("utf-8")
-    except ValueError:
-        return ""
-
-
-def _from_escapes(text: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        code = int(match[4]) if match[4] else int(match[1] or match[2] or match[3], 16)
-        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
-
-    return _ONE_ESCAPE.sub(one, text)
