@@ -8,11 +8,14 @@ keeps the cost of a round flat; storage keeps them all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from google.adk.agents.context import Context
+from google.adk.events.event import Event as EngineEvent
 from google.adk.workflow import NodeTimeoutError, node
+from google.genai import types
 
 from roundsman.adk.current import bound, current_run, looping
 from roundsman.adk.loop_bounds import bounds_of
@@ -63,12 +66,14 @@ async def _rounds(
 ) -> dict[str, Any]:
     bounds = bounds_of(policy, run)
     held, agent = Held(bounds.progress), bounds.timed(agent)
-    results = _Results(run)
     loop = ctx.node_path
-    index = _skip_finished(run.history, loop, held)
+    past = _past(run, loop)
+    results = _Results(run, past)
+    index = _skip_finished(past, loop, held)
+    _prune(ctx, agent.name, {f"round-{n + 1}" for n in range(index)})
     while True:
         index += 1
-        if run.history is None or run.history.open_rounds.get(loop) != index:
+        if past is None or past.open_rounds.get(loop) != index:
             begins = RoundBegins(index=index, loop=loop)
             own = bounds.own(run, begins)
             run.note(own, begins)
@@ -86,7 +91,7 @@ async def _rounds(
         answer, timed_out = await _one(ctx, agent, prompt(question, index, held.held), run_id)
         if run.waits:  # the round is not over
             await pause(run)
-        _prune(ctx, agent.name, run_id)
+        _prune(ctx, agent.name, {run_id})
         if run.account.stopped is not None:
             held.take(answer.claims, index, results.texts)
             run.write(_ended(loop, index, 0, held, answer, timed_out))
@@ -110,6 +115,17 @@ async def _rounds(
     }
 
 
+def _past(run: LiveRun, loop: str) -> History | None:
+    """What is on record of this loop; None when it begins. A loop is entered again in another process,
+    and in the same one after a person's answer."""
+    begun, past = run.account.loop(loop).rounds, run.history
+    if past is not None:
+        known = len(past.finished.get(loop, [])) + (loop in past.open_rounds)
+    if not begun or (past is not None and known == begun):
+        return past
+    return History(run.store.records(run.run_id))
+
+
 def _skip_finished(history: History | None, loop: str, held: Held) -> int:
     """Take finished rounds from the journal; returns how many there are."""
     if history is None:
@@ -125,7 +141,8 @@ async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, 
     from google.adk.workflow._errors import DynamicNodeFailError
 
     try:
-        output = await ctx.run_node(agent, node_input=prompt, run_id=run_id)
+        with _told_again(ctx, agent.name, prompt, run_id):
+            output = await ctx.run_node(agent, node_input=prompt, run_id=run_id)
     except NodeTimeoutError:
         return UNREADABLE, True
     except DynamicNodeFailError as failure:
@@ -133,6 +150,27 @@ async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, 
             return UNREADABLE, True
         raise
     return (UNREADABLE if output is None else read_answer(output, _tools_of(agent))), False
+
+
+@contextmanager
+def _told_again(ctx: Any, agent: str, prompt: str, run_id: str) -> Iterator[None]:
+    """Put the round's prompt back before its events where a person's answer takes the round up
+    again: the engine leaves it out then, and the agent would see only what it did so far."""
+    path, events = f"{ctx.node_path}/{agent}@{run_id}", ctx.session.events
+    turn = ctx._invocation_context.invocation_id
+    mine = (n for n, e in enumerate(events) if e.invocation_id == turn and e.node_info.path == path)
+    first = next(mine, None)
+    if not ctx.resume_inputs or first is None:
+        yield
+        return
+    content = types.Content(role="user", parts=[types.Part(text=prompt)])
+    told = EngineEvent(author="user", content=content, branch=events[first].branch)
+    told.node_info.path, told.isolation_scope = path, events[first].isolation_scope
+    events.insert(first, told)
+    try:
+        yield
+    finally:
+        events[:] = [e for e in events if e is not told]
 
 
 def _tools_of(agent: Any) -> list[str]:
@@ -163,22 +201,23 @@ def _ended(
     )
 
 
-def _prune(ctx: Any, agent: str, run_id: str) -> None:
-    """Drop the round's events from memory; only below this node's own path."""
-    events, mark = ctx.session.events, f"/{agent}@{run_id}"
-    below = f"{ctx.node_path}/"
+def _prune(ctx: Any, agent: str, run_ids: set[str]) -> None:
+    """Drop these rounds' events from memory; only below this node's own path."""
+    events, below = ctx.session.events, f"{ctx.node_path}/"
 
-    def path(event: Any) -> str:
-        return event.node_info.path or ""
+    def belongs(event: Any) -> bool:
+        path = event.node_info.path or ""
+        name, _, run_id = path.removeprefix(below).partition("/")[0].partition("@")
+        return path.startswith(below) and name == agent and run_id in run_ids
 
-    events[:] = [e for e in events if not (path(e).startswith(below) and mark in path(e))]
+    events[:] = [e for e in events if not belongs(e)]
 
 
 class _Results:
     """Text of every result of the run by action id, as findings cite them."""
 
-    def __init__(self, run: LiveRun) -> None:
-        self.texts: dict[str, str] = dict(run.history.results) if run.history else {}
+    def __init__(self, run: LiveRun, past: History | None) -> None:
+        self.texts: dict[str, str] = dict(past.results) if past else {}
         run.listeners.append(self)
 
     def __call__(self, event: Event) -> None:
