@@ -13,7 +13,7 @@ from google.adk.apps import App
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools.function_tool import FunctionTool
-from google.adk.workflow import START, Workflow
+from google.adk.workflow import START, JoinNode, Workflow
 from google.genai import types
 
 from roundsman import guarded, load_policy, loop_until_done
@@ -29,8 +29,8 @@ class Desk:
     """A graph of two loops. In each the agent looks, then wipes (a person is asked), then is done;
     `start` is a new process that sees the same journal and the same sessions."""
 
-    def __init__(self, folder: Path, who: str) -> None:
-        self.store, self.who = Store(folder / "runs.sqlite"), who
+    def __init__(self, folder: Path, who: str, beside: bool = False) -> None:
+        self.store, self.who, self.beside = Store(folder / "runs.sqlite"), who, beside
         self.ran, self.asked = list[str](), list[str]()
         self.sessions = InMemorySessionService()
         self.session = ""
@@ -70,7 +70,11 @@ class Desk:
         tools = {"look": {"effect": "read"}, "wipe": WRITES[self.who]}
         made = load_policy("default").with_tools(tools)
         first, second = self._loop("a", made), self._loop("b", made)
-        graph = Workflow(name="graph", edges=[(START, first), (first, second)])
+        both = JoinNode(name="both")
+        edges: list[Any] = [(START, first), (first, second)]
+        if self.beside:
+            edges = [(START, first), (START, second), (first, both), (second, both)]
+        graph = Workflow(name="graph", edges=edges)
         self.app = guarded(App(name="desk", root_agent=graph), made, store=self.store)
         self.runner = Runner(app=self.app, session_service=self.sessions)
 
@@ -87,9 +91,9 @@ class Desk:
             resume(self.app, run_id, self.session)
         return await self.say(types.Part(text="go"))
 
-    async def confirm(self, events: list[Any], yes: bool) -> list[Any]:
+    async def confirm(self, events: list[Any], yes: bool, number: int = 0) -> list[Any]:
         calls = [c for e in events for c in e.get_function_calls()]
-        asked = next(c for c in calls if c.name == "adk_request_confirmation")
+        asked = [c for c in calls if c.name == "adk_request_confirmation"][number]
         reply = types.FunctionResponse(id=asked.id, name=asked.name, response={"confirmed": yes})
         return await self.say(types.Part(function_response=reply))
 
@@ -167,8 +171,38 @@ async def test_one_answer_at_the_terminal_and_the_next_in_the_session(
         run_id = desk.store.ids()[0]
         answer(desk.store, run_id, None, "approve" if yes else "deny", by="eve")
         desk.start()
-        events = await desk.go(run_id)  # given back what is on record, then asked in the second loop
+        events = await desk.go(
+            run_id
+        )  # given back what is on record, then asked in the second loop
         assert desk.store.info(run_id).status == "waiting"
         await desk.confirm(events, yes)
         desk.check(run_id, yes)
     assert len(desk.store.ids()) == 2
+
+
+async def test_loops_side_by_side_that_both_ask_are_answered_one_after_the_other(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path, "engine", beside=True)
+    for _ in range(2):
+        events = await desk.go()
+        run_id = desk.store.ids()[0]
+        for number, status in enumerate(("waiting", "done")):
+            await desk.confirm(events, True, number)
+            assert desk.store.info(run_id).status == status
+        assert sorted(desk.ran) == [
+            "look a1",
+            "look a2",
+            "look b1",
+            "look b2",
+            "wipe a2",
+            "wipe b2",
+        ]
+        records = desk.store.records(run_id)
+        rounds = [
+            (r.body["loop"][-3:], r.body["index"]) for r in records if r.kind == "round_begins"
+        ]
+        assert sorted(rounds) == [(f"{n}@1", i) for n in "ab" for i in (1, 2, 3)]
+        assert fold(records).steps == len(desk.asked) == 10
+        desk.ran.clear()
+        desk.asked.clear()
