@@ -76,6 +76,7 @@ class Tape:
         ruled = ev.Ruled(
             at=self.now, verdict=verdict.kind.name.lower(), rule=verdict.rule, layer=verdict.layer,
             stop=verdict.stop, subject=getattr(event, "tool", ""), numbers=verdict.numbers,
+            call=getattr(event, "call", ""),
         )  # fmt: skip
         self.account = apply(self.account, ruled)
 
@@ -153,8 +154,22 @@ def test_in_a_round_the_first_end_cuts_the_round_and_the_second_stops_the_run() 
     ends = []
     for index in (1, 2):
         tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=index))
+        tape.call("first", f"of round {index}")
         ends.append([tape.call("look", "same", at=1) for _ in range(4)][-1])
     assert ends == ["cut", "stop"]
+
+
+def test_a_round_that_begins_with_the_call_the_last_was_cut_for_ends_the_run() -> None:
+    def second_round(*calls: int) -> list[str]:
+        tape = Tape(ours())
+        tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=1))
+        assert [tape.call("look", "same", at=1) for _ in range(4)][-1] == "cut"
+        tape.account = apply(tape.account, ev.RoundEnds(at=tape.now, index=1))
+        tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=2))
+        return [tape.call("look", f"r{at}" if at > 1 else "same", at=at) for at in calls]
+
+    assert second_round(1) == ["stop"]
+    assert second_round(2, 1, 1) == ["allow", "allow", "warned"]
 
 
 def test_a_new_round_may_ask_what_an_earlier_one_asked() -> None:

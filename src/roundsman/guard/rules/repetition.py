@@ -47,7 +47,8 @@ class Stuck:
     """Evidence that nothing new comes of the calls adds up to points (`guard.stuck`): at `warn`
     the model is told with the result, at `withhold` a call that repeats is not run, at `stop` the
     run ends (never before a call was withheld). In a round the first stop only cuts the round, since the
-    next one begins with a clean conversation.
+    next one begins with a clean conversation; one that begins with the very call the round before was
+    cut for begins like it and ends the run.
 
     A poll is withheld when its answer has not changed for `poll` seconds.
     """
@@ -71,6 +72,9 @@ class Stuck:
         mine, call = of(account.stuck, where_of(event)), asked_of(event)
         if event.effect == "poll":
             return self._polled(account, mine, event)
+        if "repeat" in self.signals and _begins_like_the_last(account, mine, event):
+            why = f"the round begins with the {event.tool} call that the round before was cut for"
+            return Verdict(Kind.STOP, self.name, self.layer, why, "repetition")
         weight = proposed(mine, call, self.signals)
         before = gathered(mine, self.signals)
         points = before + weight
@@ -149,6 +153,13 @@ class OnlyTalk:
         else:
             return None
         return Verdict(Kind.STOP, self.name, self.layer, why, "repetition")
+
+
+def _begins_like_the_last(account: Account, mine: Conversation, event: ActionBegins) -> bool:
+    """Whether a round that was cut left this call behind, and nothing else was asked since."""
+    return (
+        bool(event.call) and not mine.past and account.stuck.cut_for.get(event.loop) == event.call
+    )
 
 
 def _why(event: ActionBegins) -> str:

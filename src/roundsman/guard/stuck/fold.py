@@ -58,6 +58,8 @@ def _action_begins(m: Memory, e: ev.ActionBegins) -> Memory:
         talks=_quiet(mine.talks, e.agent),
         due=max(0, mine.due - 1),
     )
+    if e.loop in m.cut_for:  # the round that follows goes another way
+        m = evolve(m, cut_for={loop: c for loop, c in m.cut_for.items() if loop != e.loop})
     return evolve(
         m,
         open={**m.open, e.id: where},
@@ -148,7 +150,8 @@ def _ruled(m: Memory, e: ev.Ruled) -> Memory:
         told = evolve(of(m, m.answered), warned=True)
         return evolve(m, talking=heard(m, m.answered, told))
     if e.verdict == "cut":
-        return evolve(m, cuts={**m.cuts, e.loop: m.cuts.get(e.loop, 0) + 1})
+        cuts = {**m.cuts, e.loop: m.cuts.get(e.loop, 0) + 1}
+        return evolve(m, cuts=cuts, cut_for={**m.cut_for, e.loop: e.call})
     call = e.numbers.get("call")
     if e.verdict != "refuse" or not isinstance(call, str):
         return m

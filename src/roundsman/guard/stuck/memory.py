@@ -113,7 +113,8 @@ class Memory:
 
     `talking` holds the conversations (the one heard last comes last), `open` whose calls are in
     flight by action id, `replies` whose model calls are by step id, `answered` whose the last
-    outcome was, `cuts` how often a round of each loop was cut for repeating itself. `steps` and
+    outcome was, `cuts` how often a round of each loop was cut for repeating itself, `cut_for` the call
+    it was cut for last, until another is made there. `steps` and
     `number` count model calls and what was noted.
     """
 
@@ -122,5 +123,6 @@ class Memory:
     replies: Mapping[str, Where] = field(default_factory=dict)
     answered: Where = NOWHERE
     cuts: Mapping[str, int] = field(default_factory=dict)
+    cut_for: Mapping[str, str] = field(default_factory=dict)
     steps: int = 0
     number: int = 0
