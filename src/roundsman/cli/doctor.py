@@ -30,7 +30,8 @@ _KEY_USE = "optional: only for --model {}..."
 _PACKAGES = {
     "litellm": "models named openai/... or anthropic/...; pip install 'roundsman[all]'",
     "anthropic": "models named claude-...; pip install 'roundsman[all]'",
-    "openai": "models named gpt-...; pip install 'roundsman[all]'",
+    "openai": "models named gpt-..., or on a server of your own; pip install 'roundsman[all]'",
+    "xllamacpp": "a model's server on this machine; pip install 'roundsman[local]'",
     "psycopg": "a journal in PostgreSQL; pip install 'roundsman[postgres]'",
     "dbos": "workers for many investigations; pip install 'roundsman[worker]'",
 }

@@ -67,7 +67,7 @@ def _at(name: str, endpoint: Endpoint) -> Any:
     except ImportError as error:
         raise MissingDependency(
             f"model {name!r} needs the package openai, which is not installed: "
-            "pip install 'roundsman[local]'"
+            "pip install openai, or 'roundsman[local]', which brings a server for it as well"
         ) from error
     model = name.removeprefix(PREFIX)
     return LocalModel.at(endpoint, model, look(endpoint, model))
