@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -94,7 +95,8 @@ HIDDEN = {"model": ScriptedModel(["hidden"])}
 async def test_a_reply_of_a_model_that_does_not_judge_stops_the_run() -> None:
     def swap(callback_context: Any, llm_request: Any) -> None:
         hidden = vars(sys.modules[__name__])["HIDDEN"]["model"]
-        hidden.__class__ = ScriptedModel  # somebody takes the guard off again
+        past = vars(ScriptedModel)["generate_content_async"].__wrapped__
+        vars(hidden)["generate_content_async"] = partial(past, hidden)  # takes the guard off again
         callback_context._invocation_context.agent.model = hidden
 
     model = ScriptedModel([call("look")])

@@ -17,7 +17,7 @@ from roundsman.adk.effects_once import ask_the_tools, checks_of
 from roundsman.adk.engine import install
 from roundsman.adk.hints import quiet_call_limit
 from roundsman.adk.kinds import is_node
-from roundsman.adk.model import PRICES
+from roundsman.adk.model_calls import PRICES
 from roundsman.adk.plugin import GuardPlugin
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.slips import Names, known_tools, refuse_slips, slips, wanted

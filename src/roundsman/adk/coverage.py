@@ -27,6 +27,7 @@ class Coverage:
         self.excepted, self.declared, self.closed = dict(excepted), declared, closed
         self._passed: dict[LiveRun, set[str]] = {}
         self._issued: dict[str, dict[int, tuple[Any, Ticket]]] = {}
+        self._models: dict[int, Any] = {}
 
     def audit(self, root: Any) -> Audit:
         """Walk `root` under this policy."""
@@ -36,6 +37,16 @@ class Coverage:
         """Remember what was seen. The mark is copied with a node, as the engine clones them."""
         for node in found.nodes:
             node.__dict__[_SEEN] = self
+        for model in found.models:
+            self.hold(model)
+
+    def hold(self, model: Any) -> None:
+        """Remember a model of the app."""
+        self._models[id(model)] = model
+
+    def holds(self, model: Any) -> bool:
+        """Whether this object is a model of the app."""
+        return id(model) in self._models
 
     def unseen(self, agent: Any) -> Audit | None:
         """The audit of an agent that is new, or that has become a gap since; else None."""

@@ -119,7 +119,7 @@ class SideDoors:
     async def direct(self, run: LiveRun, tool: Any, inner: Any, args: Any, context: Any) -> Any:
         """A tool object that is run by code and not by a model's call: an action all the same. The
         engine's gate does not see it, so one that needs a person's word does not run."""
-        if await tool.check_require_confirmation(args, context) is True:
+        if context is not None and await tool.check_require_confirmation(args, context) is True:
             why = f"{tool.name} needs a person's confirmation, and code cannot ask for it"
             run.write(
                 Ruled(
@@ -132,15 +132,17 @@ class SideDoors:
                 )
             )
             return {"status": "blocked", "tool": tool.name, "rule": "coverage", "reason": why}
-        agent = getattr(context._invocation_context.agent, "name", "")
-        verdict, action = run.propose(self._proposal(run, tool, args, agent, place_of(context)))
+        of = getattr(context, "_invocation_context", None)  # code may have no context to hand on
+        agent = getattr(getattr(of, "agent", None), "name", "")
+        place = place_of(context) if of is not None else ""
+        verdict, action = run.propose(self._proposal(run, tool, args, agent, place))
         if verdict.kind is Kind.ASK:  # the code around it would take the refusal for a result
             await pause(run)
         if verdict.kind > Kind.AMEND:
             return refusal(tool.name, verdict)
         with self._settled(run, action) as outcome, bound(run, action.id, agent):
             given = {**args, **action.args, **action.idempotency}
-            outcome.append(await inner(args=given, tool_context=context))
+            outcome.append(await inner(args=given))
         return outcome[0]
 
     async def judged_node(self, node: Any, run_node: Any, ctx: Any, node_input: Any) -> Any:

@@ -8,16 +8,21 @@ process.
 | `PluginManager.run_before_run_callback` | gives the guard to a runner that was made inside a run |
 | `BaseNode.run` | plain functions as nodes |
 | `BaseLlm.__init__`, `BaseLlm.model_construct` | models, wherever they are made and held |
-| `BaseTool.__init__` | tools made inside a run, and what toolsets hand out |
-| `Thread.start`, `ThreadPoolExecutor.submit` | threads that are started inside a run |
+| `BaseTool.__init__` | classes of tools that are defined later |
+| `generate_content_async`, `connect` of each class of models | every call of a model, be it past the object |
+| `run_async` of each class of tools | every run of a tool, whatever holds it and whoever calls it |
+| `Thread.start`, `_thread.start_new_thread` | threads that are started inside a run |
+| `ThreadPoolExecutor.submit`, `ThreadPool.apply_async`, `.imap` ... | what is handed to a pool |
 """
 
 from __future__ import annotations
 
+import _thread
 import functools
 import gc
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 from threading import Thread
 from typing import Any
 
@@ -31,9 +36,10 @@ from roundsman.adk.breaker import Breaker
 from roundsman.adk.current import GUARDS, Scope, current_run, entered
 from roundsman.adk.kinds import is_function_node
 from roundsman.adk.live import check_config, check_live
-from roundsman.adk.model import guard_model, guard_registry
-from roundsman.adk.threads import start_thread, submit
-from roundsman.adk.tool_calls import bind_tool
+from roundsman.adk.model import guard_model, guard_registry, hook_model_class
+from roundsman.adk.past_objects import every_class
+from roundsman.adk.threads import start_raw, start_thread, submit, to_pool
+from roundsman.adk.tool_calls import hook_tool_class
 from roundsman.adk.waiting import Paused, farewell, pause
 from roundsman.errors import RefusedToStart
 
@@ -52,6 +58,10 @@ def install() -> None:
             setattr(owner, attribute, classmethod(hooked) if wrap is _construct else hooked)
             if wrap is _construct:
                 _guard_made_before()
+    for kind in every_class(BaseTool):
+        hook_tool_class(kind)
+    for kind in every_class(BaseLlm):
+        hook_model_class(kind)
 
 
 def current_guard() -> Any:
@@ -180,8 +190,7 @@ def _guard_made_model(model: Any) -> None:
 
 
 def _guard_made_tool(tool: Any) -> None:
-    if current_guard() is not None:
-        bind_tool(tool)
+    hook_tool_class(type(tool))
 
 
 def _construct(original: Any) -> Any:
@@ -210,5 +219,10 @@ HOOKS: dict[str, tuple[Any, Any]] = {
     "BaseTool.__init__": (BaseTool, _made(_guard_made_tool)),
     "Thread.start": (Thread, start_thread),
     "ThreadPoolExecutor.submit": (ThreadPoolExecutor, submit),
+    "_thread.start_new_thread": (_thread, start_raw),
+    "ThreadPool.apply_async": (ThreadPool, to_pool),
+    "ThreadPool._map_async": (ThreadPool, to_pool),
+    "ThreadPool.imap": (ThreadPool, to_pool),
+    "ThreadPool.imap_unordered": (ThreadPool, to_pool),
 }
 """Name of each hook -> the class it is on, and what is put around it."""

@@ -6,50 +6,31 @@ capabilities, call ids and the interactions API, and holders of the old object w
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, nullcontext
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from functools import cache, partial
-from math import ceil
 from typing import Any, ClassVar
 
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.genai import types
 
 from roundsman.adk.attempts import attempts
-from roundsman.adk.current import (
-    GUARDS,
-    current_action_id,
-    current_chain,
-    current_loop,
-    current_share,
-    run_to_charge,
-)
+from roundsman.adk.current import run_to_charge
 from roundsman.adk.live import connected
-from roundsman.adk.providers import withheld
-from roundsman.adk.replies import Reply
-from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
-from roundsman.adk.room import settled
-from roundsman.adk.settling import Settler
-from roundsman.adk.tickets import TICKETS, Ticket
-from roundsman.adk.tokens import measure_prompt
-from roundsman.adk.waiting import pause
+from roundsman.adk.model_calls import judged, live_proposal
+from roundsman.adk.past_objects import (
+    Hook,
+    entered_inside,
+    held_inside,
+    hook_class,
+    is_hooked,
+    mark,
+    steps_inside,
+)
+from roundsman.adk.tickets import TICKETS
 from roundsman.errors import RefusedToStart
-from roundsman.guard import Kind, Verdict
-from roundsman.guard.events import Ruled, StepBegins
-from roundsman.guard.rules.budgets import dollars
-from roundsman.guard.rules.finish import ReportDue
-from roundsman.guard.work import Report, forced_report
-from roundsman.ledger import LiveRun, Past
 
-MOST_TOKENS_FOR_ONE = 8.0
-"""Most tokens of a prompt that one estimated is taken to be, whatever the last reply reported."""
-
-Prices = Callable[[str], tuple[float, ...] | None]
-PRICES: dict[str, Prices] = {}
-"""Price lookup of each policy digest; filled by `guarded`."""
+_CALL = "generate_content_async"
 
 
 def is_guarded(model: Any) -> bool:
@@ -64,15 +45,12 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
     async def generate_content_async(
         self: Any, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncIterator[LlmResponse]:
-        once = partial(_judged, super(guarded, self).generate_content_async, self)
-        ticket = TICKETS.take(llm_request)
-        run = ticket.run if ticket else run_to_charge()
-        async for response in attempts(lambda: once(llm_request, stream), self, run):
+        call = super(guarded, self).generate_content_async
+        async for response in _judged(call, self, llm_request, stream):
             yield response
 
     def connect(self: Any, llm_request: LlmRequest) -> Any:
-        call = super(guarded, self).connect
-        return connected(call, self, llm_request, _live_proposal)
+        return _connected(super(guarded, self).connect, self, llm_request)
 
     metaclass: Any = type(cls)
     guarded: Any = metaclass(
@@ -83,11 +61,47 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
             "__qualname__": cls.__qualname__,
             "__annotations__": {"_roundsman_guarded": ClassVar[bool]},
             "_roundsman_guarded": True,
-            "generate_content_async": generate_content_async,
-            "connect": connect,
+            _CALL: mark(generate_content_async),
+            "connect": mark(connect),
         },
     )
     return guarded
+
+
+async def _judged(
+    call: Any, model: Any, request: LlmRequest, stream: bool = False
+) -> AsyncIterator[LlmResponse]:
+    def inside(again: LlmRequest, streamed: bool) -> AsyncIterator[LlmResponse]:
+        return steps_inside(model, lambda: call(again, streamed))
+
+    ticket = TICKETS.take(request)
+    run = ticket.run if ticket else run_to_charge()
+    async for response in attempts(lambda: judged(inside, model, request, stream), model, run):
+        yield response
+
+
+def _connected(connect: Any, model: Any, request: LlmRequest) -> Any:
+    return connected(
+        lambda r: entered_inside(model, lambda: connect(r)), model, request, live_proposal
+    )
+
+
+def hook_model_class(kind: type[Any]) -> None:
+    """Let calls of a class's own functions be judged, too: `Gemini.generate_content_async(model, ...)`."""
+    hook_class(kind, BaseLlm, _CALL, _hooked(_judged))
+    hook_class(kind, BaseLlm, "connect", _hooked(_connected))
+
+
+def _hooked(instead: Any) -> Hook:
+    def around(cls: type[Any], original: Any) -> Any:
+        def call(self: Any, llm_request: LlmRequest, *given: Any, **named: Any) -> Any:
+            if held_inside() is self or leaves_of(self) is not None:
+                return original(self, llm_request, *given, **named)
+            return instead(partial(original, self), self, llm_request, *given, **named)
+
+        return call
+
+    return around
 
 
 def leaves_of(model: BaseLlm) -> list[BaseLlm] | None:
@@ -106,8 +120,12 @@ def guard_model(model: BaseLlm) -> BaseLlm:
         for leaf in leaves:
             guard_model(leaf)
         return model
+    own = vars(model).get(_CALL)
+    if own is not None and not is_hooked(own):  # it would be called in place of its class's
+        vars(model)[_CALL] = mark(partial(_judged, own, model))
     if not is_guarded(model):
         kind: Any = type(model)
+        hook_model_class(kind)
         try:
             model.__class__ = guarded_class(kind)
         except TypeError as error:
@@ -131,176 +149,3 @@ def guard_registry() -> None:
 
     new_llm._roundsman_guarded = True  # type: ignore[attr-defined]
     LLMRegistry.new_llm = staticmethod(new_llm)
-
-
-async def _judged(
-    call: Any, model: BaseLlm, request: LlmRequest, stream: bool
-) -> AsyncGenerator[LlmResponse, None]:
-    ticket = TICKETS.take(request)
-    run = ticket.run if ticket else run_to_charge()
-    if run is None:  # a call outside of any run is not ours to judge
-        async for response in call(request, stream):
-            yield response
-        return
-    agent = ticket.agent if ticket else current_share()
-    asked = _proposal(run, agent, model, request, ticket)
-    past = run.recorded_step(agent, asked.request)
-    if past is not None and (again := _as_it_was(run, past, ticket)) is not None:
-        yield again
-        return
-    line = run.account.work.line(agent, asked.within)
-    if line is not None and line.report is not None:  # it has said where it stands: no model call
-        yield report_reply(ticket.node if ticket else None, line.report)
-        return
-    while run.account.reserved and run.weigh(asked).wait:
-        if not await settled(run):
-            break
-    _withhold(run, request)
-    verdict, step = run.propose(asked)
-    if verdict.kind is Kind.ASK:
-        await pause(run)
-    if verdict.kind > Kind.AMEND:
-        yield _instead(run, verdict, ticket)
-        return
-    if step.max_output_tokens is not None and request.config is not None:
-        request.config.max_output_tokens = step.max_output_tokens
-    settler = Settler(run, step)
-    talk = _screened(run, agent, request)
-    cut: LlmResponse | None = None
-    try:
-        async with _closing(call(request, stream)) as responses:
-            async for response in responses:
-                if talk is not None and not response.partial:
-                    tail, response = talk.tail(), await talk.whole(response)
-                    if tail is not None and not talk.was_blocked:
-                        yield tail
-                settler.saw(response)
-                if response.partial and _too_long(run, settler):
-                    cut = settler.so_far()
-                    cut = await talk.whole(cut) if talk is not None else cut
-                    break
-                if talk is not None and response.partial:
-                    piece = talk.piece(response)
-                    if piece is None:
-                        cut = talk.instead(response)
-                        break
-                    response = piece
-                yield response
-        if cut is not None:
-            settler.saw(cut)
-    except BaseException as error:
-        settler.died(error)
-        raise
-    if cut is not None:
-        yield cut
-    settler.close()
-    if settler.prompt and step.prompt_tokens:
-        raw = step.prompt_tokens / run.ratios.get(agent, 1.0)
-        run.ratios[agent] = min(MOST_TOKENS_FOR_ONE, max(1.0, settler.prompt / raw))
-
-
-def _screened(run: LiveRun, agent: str, request: LlmRequest) -> Reply | None:
-    """What looks at the reply; None when the policy has nothing to say of replies."""
-    screen = getattr(GUARDS.get(run), "screen", None)
-    if not screen:
-        return None
-    told = request.config.system_instruction if request.config else None
-    return Reply(screen, run, agent, told if isinstance(told, str) else "")
-
-
-def _closing(responses: Any) -> Any:
-    return aclosing(responses) if hasattr(responses, "aclose") else nullcontext(responses)
-
-
-def _too_long(run: LiveRun, settler: Settler) -> bool:
-    """Whether a stream goes on beyond what its call was allowed, and the policy ends it there."""
-    far = settler.streaming()
-    return far is not None and far.output > far.most and run.judge(far).kind > Kind.AMEND
-
-
-def _withhold(run: LiveRun, request: LlmRequest) -> None:
-    """Take what no hook sees run out of a request, unless the policy allows it: tools that run at the
-    provider, and functions the provider's SDK would call by itself."""
-    guard = GUARDS.get(run)
-    if guard is None or not guard.coverage.closed or request.config is None:
-        return
-    kept, held = withheld(request.config.tools or [], guard.coverage.declared)
-    for name in held:
-        why = f"{name} runs where no hook sees it and is not declared under tools"
-        run.write(
-            Ruled(verdict="refuse", rule="allowlist", layer="model", reason=why, subject=name)
-        )
-    if held:
-        request.config.tools = kept
-
-
-def _proposal(
-    run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest, ticket: Ticket | None
-) -> StepBegins:
-    name = request.model or model.model
-    within = current_action_id()  # one agent may be called twice at once: two histories
-    history = "\x00".join((agent, within, ticket.place, current_loop())) if ticket else ""
-    estimate, request_print = measure_prompt(request, run.counted, history)
-    prompt = ceil(estimate * run.ratios.get(agent, 1.0))  # as it was with the agent's last call
-    if ceiling := getattr(model, "most_prompt_tokens", 0):  # it fits its prompts to a context
-        prompt = min(prompt, ceiling)
-    if getattr(model, "spends_no_tokens", False):  # a planner without a provider, as the analyst
-        prompt = 0
-    lookup = PRICES.get(run.account.policy)
-    most = request.config.max_output_tokens if request.config else None
-    prices = lookup(name) if lookup else None
-    step = StepBegins(
-        id=run.next_step_id(),
-        loop=current_loop(),
-        agent=agent,
-        within=within,
-        place=ticket.place if ticket else "",
-        model=name,
-        request=request_print,
-        prompt_tokens=prompt,
-        max_output_tokens=most,
-        reserved_tokens=prompt + (most or 0),
-        prices=prices,
-    )
-    return replace(step, reserved_usd=dollars(step, most or 0))
-
-
-def _live_proposal(run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest) -> StepBegins:
-    """A turn of a live session; how long it gets cannot be limited beforehand."""
-    return _proposal(run, agent, model, request, None)
-
-
-def _as_it_was(run: LiveRun, past: Past, ticket: Ticket | None) -> LlmResponse | None:
-    """The recorded reply, in place of asking again; None when there was none to record."""
-    said = past.refusal
-    if said is not None:
-        kind = Kind[said.verdict.upper()]
-        return _instead(run, Verdict(kind, said.rule, said.layer, said.reason, said.stop), ticket)
-    reply = getattr(past.ends, "reply", None)
-    return None if reply is None else LlmResponse(content=types.Content.model_validate(reply))
-
-
-def _instead(run: LiveRun, verdict: Verdict, ticket: Ticket | None) -> LlmResponse:
-    """What the agent gets in place of the model's reply: an empty answer for Cut, an error without
-    content for Stop. Outside of rounds there is nothing to cut, so the run stops; but an agent
-    below another that has used up its own share ends alone, and says so."""
-    if verdict.kind is Kind.CUT and verdict.rule == ReportDue.name and ticket:
-        within = current_action_id()
-        forced = forced_report(run.account.work, ticket.agent, within, verdict.reason)
-        run.write(forced)
-        return report_reply(ticket.node, Report(False, forced.summary, forced.undone, True))
-    schema = getattr(ticket.node, "output_schema", None) if ticket else None
-    below = current_chain() or getattr(ticket and ticket.node, "parent_agent", None) is not None
-    if verdict.kind is Kind.CUT and verdict.rule == "shares" and below:
-        text = f"Not done: {verdict.reason}." if schema is None else empty_answer(schema)
-    elif verdict.kind is Kind.CUT and current_loop():
-        text = empty_answer(schema)
-    else:
-        text = None
-    if text is not None:
-        content = types.Content(role="model", parts=[types.Part(text=text)])
-        return LlmResponse(content=content)
-    if verdict.kind is not Kind.STOP:
-        reason = verdict.stop or "aborted"
-        run.stop(reason, verdict.reason, verdict.rule, verdict.layer)
-    return LlmResponse(error_code=STOP_CODE, error_message=verdict.reason)

@@ -106,7 +106,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
                 return not_run(why)
             self.cover(found)
         if hasattr(agent, "canonical_model"):
-            guard_model(agent.canonical_model)
+            self.coverage.hold(guard_model(agent.canonical_model))
         if is_live(callback_context._invocation_context):
             guard_model(agent.canonical_live_model)
             entering(agent.name)

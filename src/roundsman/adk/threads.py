@@ -2,7 +2,7 @@
 
 A new thread begins with an empty context, so a tool that runs an agent or a model in a thread of its own
 (the engine's `Runner.run` does) would be outside of every run. A worker of a pool outlives the run it was
-started in: what is handed to it carries the account, not the worker.
+started in, or is older: what is handed to it carries the account, not the worker.
 """
 
 from __future__ import annotations
@@ -40,5 +40,38 @@ def submit(original: Any) -> Any:
     return submit_
 
 
+def start_raw(original: Any) -> Any:
+    """Around `_thread.start_new_thread`, which `Thread.start` does not go by."""
+
+    def start_new_thread(function: Any, args: Any, *kwargs: Any) -> Any:
+        return original(_carried(function), args, *kwargs)
+
+    return start_new_thread
+
+
+def to_pool(original: Any) -> Any:
+    """Around a method of `ThreadPool` that takes a function."""
+
+    def hand_over(self: Any, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return original(self, _carried(func), *args, **kwargs)
+
+    return hand_over
+
+
+def _carried(function: Any) -> Any:
+    """The function with the account of whoever hands it over; as it is outside of runs."""
+    if current_run() is None or not callable(function):
+        return function
+    context = copy_context()
+
+    def carried(*args: Any, **kwargs: Any) -> Any:
+        return context.copy().run(function, *args, **kwargs)  # one is entered once at a time
+
+    return carried
+
+
 def _is_worker(target: Any) -> bool:
-    return getattr(target, "__module__", "") == "concurrent.futures.thread"
+    return getattr(target, "__module__", "") in (
+        "concurrent.futures.thread",
+        "multiprocessing.pool",
+    )
