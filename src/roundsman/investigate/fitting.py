@@ -7,6 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from google.adk.models.llm_request import LlmRequest
+
+from roundsman.investigate.prompted import arguments_of, declared_in
+
 #: characters below which an answer says nothing any more
 LEAST = 240
 _KEPT = ("status", "evidence_id", "error", "reason", "tool", "rule")
@@ -92,3 +96,21 @@ def _cut(value: Any, limit: int) -> Any:
     if isinstance(value, list):
         return [_cut(inner, limit) for inner in value]
     return value
+
+
+def chars(request: LlmRequest) -> int:
+    """Characters the server's template turns into a prompt, roughly."""
+    config, total = request.config, 0
+    if config is not None:
+        total += len(str(config.system_instruction or ""))
+        for one in declared_in(config.tools):
+            total += len(one.description or "") + len(json.dumps(arguments_of(one))) + 80
+    for content in request.contents or []:
+        for part in content.parts or []:
+            total += len(part.text or "")
+            if part.function_call is not None:
+                total += len(part.function_call.name or "") + size(part.function_call.args) + 20
+            if part.function_response is not None:
+                total += len(part.function_response.name or "") + 20
+                total += size(part.function_response.response)
+    return total

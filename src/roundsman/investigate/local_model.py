@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from roundsman.errors import ModelServerError
 from roundsman.guard.events import Ruled
 from roundsman.investigate import model_errors, model_traffic, prompted
 from roundsman.investigate.endpoint import Endpoint
-from roundsman.investigate.fitting import shares, shrink, size
+from roundsman.investigate.fitting import chars, shares, shrink, size
 from roundsman.investigate.model_traffic import Road
 
 ANSWER_TOKENS = 1024
@@ -104,6 +103,8 @@ class LocalModel(OpenAILlm):
         for reply in replies:
             if by_prompt:
                 _as_calls(reply, declared)
+            elif names := prompted.printed_in(_text_of(reply), declared):
+                self._tell(f"a call of {names} came as text and was not made: --tools prompted")
             if spent is not None:
                 reply.usage_metadata, spent = _sum(reply.usage_metadata, spent), None
             yield reply
@@ -218,12 +219,12 @@ class LocalModel(OpenAILlm):
                 if part.function_response is not None
             ]
             sizes = [size(one.response) for one in results]
-            left = room - (_chars(request) - sum(sizes))
+            left = room - (chars(request) - sum(sizes))
             if left < 0:
                 raise ModelServerError(
                     f"{self.endpoint_url}: a context of {self.context} tokens is too small: "
                     f"instruction, tools and question alone take about "
-                    f"{int((_chars(request) - sum(sizes)) / self._ratio)} beside {reply} for a reply",
+                    f"{int((chars(request) - sum(sizes)) / self._ratio)} beside {reply} for a reply",
                     unspent=True,
                 )
             most = iter(shares(sizes, left))
@@ -237,29 +238,11 @@ class LocalModel(OpenAILlm):
         usage = replies[0].usage_metadata if replies else None
         tokens = (usage.prompt_token_count if usage else None) or 0
         if tokens > 200:
-            self._ratio = min(3.5, max(1.2, 0.93 * _chars(request) / tokens))
+            self._ratio = min(3.5, max(1.2, 0.93 * chars(request) / tokens))
 
 
 def _reply_tokens(context: int) -> int:
     return min(ANSWER_TOKENS, context // 4) if context else ANSWER_TOKENS
-
-
-def _chars(request: LlmRequest) -> int:
-    """Characters the server's template turns into a prompt, roughly."""
-    config, total = request.config, 0
-    if config is not None:
-        total += len(str(config.system_instruction or ""))
-        for one in prompted.declared_in(config.tools):
-            total += len(one.description or "") + len(json.dumps(prompted.arguments_of(one))) + 80
-    for content in request.contents or []:
-        for part in content.parts or []:
-            total += len(part.text or "")
-            if part.function_call is not None:
-                total += len(part.function_call.name or "") + size(part.function_call.args) + 20
-            if part.function_response is not None:
-                total += len(part.function_response.name or "") + 20
-                total += size(part.function_response.response)
-    return total
 
 
 def _shrunk(content: types.Content, most: Any) -> types.Content:
@@ -277,13 +260,20 @@ def _shrunk(content: types.Content, most: Any) -> types.Content:
 
 def _as_calls(reply: LlmResponse, declared: Sequence[types.FunctionDeclaration]) -> None:
     """Put the call a reply stands for in place of its text."""
-    parts = (reply.content.parts if reply.content else None) or []
-    text = "".join(part.text for part in parts if part.text and not part.thought)
-    if not text or any(part.function_call is not None for part in parts):
+    text = _text_of(reply)
+    if not text:
         return
     step = prompted.read_step(text, declared)
     part = types.Part(text=step) if isinstance(step, str) else types.Part(function_call=step)
     reply.content = types.Content(role="model", parts=[part])
+
+
+def _text_of(reply: LlmResponse) -> str:
+    """What a reply says; empty when it makes calls."""
+    parts = (reply.content.parts if reply.content else None) or []
+    if any(part.function_call is not None for part in parts):
+        return ""
+    return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def _sum(

@@ -181,6 +181,13 @@ def read_step(
     return text
 
 
+def printed_in(text: str, declarations: Sequence[types.FunctionDeclaration]) -> str:
+    """Names of the tools on offer of which a text prints calls, in its order, with commas."""
+    known = [str(d.name) for d in declarations]
+    calls = read_answer(text, known).calls if text and known else ()
+    return ", ".join(dict.fromkeys(call.name for call in calls if call.name in known))
+
+
 def _call(declaration: types.FunctionDeclaration, args: Any) -> types.FunctionCall:
     """Null is "left out"; values take the declared type where they have one meaning in it."""
     given = {str(k): v for k, v in args.items() if v is not None} if isinstance(args, dict) else {}

@@ -107,6 +107,9 @@ def test_a_call_in_a_fence_runs_only_under_prompted(tmp_path: Path) -> None:
             report, _ = run(server, folder, tools=tools)
         tried = [e["tool"] for e in report["evidence"]]
         assert tried[:1] == evidence, tools
+        told = [n["reason"] for n in report["notes"] if n["rule"] == "tools"]
+        said = "a call of list_deploys came as text and was not made: --tools prompted"
+        assert told == ([] if evidence else [said]), "natively it is recognised, and not run"
         assert not report["findings"]
 
 
