@@ -35,18 +35,19 @@ _ORDERS = (
 _BACKWARDS = tuple(word[::-1] for word in _ORDERS)
 _ROT13 = tuple(codecs.encode(word, "rot13") for word in _ORDERS)
 """Words of an order, turned about: only such a text is read so."""
-_HEX_BEGINS = re.compile(r"\b(?:0x)?[0-9a-fA-F]{2}(?:[ :]?[0-9a-fA-F]{2}){4}")
 _LINE = re.compile(r"[^\n]{8,2000}")
-_SHORTEST = 20
+_SHORTEST, _PAIRS = 20, 16
 """Characters of a word that may be base64 of something worth reading."""
 
 
 def encodings(raw: str) -> Iterator[tuple[re.Pattern[str], str, Callable[[str], str]]]:
     """Those worth trying: most texts hold none of their marks."""
-    if any(len(word) >= _SHORTEST for word in raw.split()):
+    sizes = list(map(len, raw.split()))
+    long = max(sizes, default=0) >= _SHORTEST
+    if long:
         yield _BASE64, "base64", _from_base64
         yield _BASE32, "base32", _from_base32
-    if _HEX_BEGINS.search(raw):
+    if long or sizes.count(2) >= _PAIRS:
         yield _HEX, "hex", _from_hex
     if "%" in raw:
         yield _PERCENT, "url encoding", unquote

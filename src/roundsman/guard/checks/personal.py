@@ -18,7 +18,7 @@ from roundsman.guard.checks.base import Hit
 from roundsman.guard.checks.text import Text
 
 _MAIL = re.compile(
-    r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:[\w](?:[\w-]{0,61}[\w])?\.)+[^\W\d_][\w-]{1,62}(?![\w@])"
+    r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?:@|%40)(?:[\w](?:[\w-]{0,61}[\w])?\.)+[^\W\d_][\w-]{1,62}(?![\w@])"
 )
 _NUMBER = re.compile(r"\d[\d ().+/-]{5}|[A-Z] ?\d{5}|\d\d[A-Z]\d")
 """What every number that is looked for holds; most texts hold none."""
@@ -85,19 +85,24 @@ class Personal:
     """Finds personal data."""
 
     def find(self, text: Text) -> Iterator[Hit]:
-        """Every stretch that is personal data."""
-        raw = text.raw
-        if "@" in raw:
-            for match in _MAIL.finditer(raw):
-                if not match[0].startswith("git@"):  # the address of a repository
-                    yield Hit(match.start(), match.end(), "mail address")
-        if not _NUMBER.search(raw):
-            return
-        taken: list[tuple[int, int]] = []
-        for hit in (*_accounts(raw), *_ids(raw), *_cards(raw), *_phones(raw)):
-            if all(hit.end <= a or hit.start >= b for a, b in taken):
-                taken.append((hit.start, hit.end))
-                yield hit
+        """Every stretch that is personal data, as it is or in a disguise."""
+        for view in text.forms():
+            for hit in _in(view.text):
+                yield Hit(*view.place(hit.start, hit.end), hit.kind)
+
+
+def _in(raw: str) -> Iterator[Hit]:
+    if "@" in raw or "%40" in raw:
+        for match in _MAIL.finditer(raw):
+            if not match[0].startswith("git@"):  # the address of a repository
+                yield Hit(match.start(), match.end(), "mail address")
+    if not _NUMBER.search(raw):
+        return
+    taken: list[tuple[int, int]] = []
+    for hit in (*_accounts(raw), *_ids(raw), *_cards(raw), *_phones(raw)):
+        if all(hit.end <= a or hit.start >= b for a, b in taken):
+            taken.append((hit.start, hit.end))
+            yield hit
 
 
 def _cards(raw: str) -> Iterator[Hit]:

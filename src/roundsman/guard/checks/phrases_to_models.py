@@ -42,8 +42,8 @@ _SECRET = (
 )
 
 
-_PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]], ...] = tuple(
-    (kind, weight, tuple(tuple(w.split("&")) for w in needs.split()), re.compile(pattern))
+_PATTERNS: tuple[tuple[str, float, tuple[frozenset[str], ...], re.Pattern[str]], ...] = tuple(
+    (kind, weight, tuple(frozenset(w.split("&")) for w in needs.split()), re.compile(pattern))
     for kind, weight, needs, pattern in (
         (
             "override",
@@ -221,15 +221,17 @@ _PATTERNS: tuple[tuple[str, float, tuple[tuple[str, ...], ...], re.Pattern[str]]
          r"\b(?:curl|wget)\b[^\n|]{0,120}\|\s*(?:sudo )?(?:ba|z)?sh\b"),
     )
 )  # fmt: skip
+_NEEDED = tuple(frozenset().union(*(words for _, _, needs, _ in _PATTERNS for words in needs)))
 
 
 def phrases(
     text: str, kinds: Collection[str] | None = None
 ) -> Iterator[tuple[str, float, int, int]]:
     """(kind, weight, start, end) of each phrase of these kinds found in a text in lower case."""
+    there = {word for word in _NEEDED if word in text}
     for kind, weight, needs, pattern in _PATTERNS:
         if kinds is not None and kind not in kinds:
             continue
-        if any(all(word in text for word in words) for words in needs):
+        if any(words <= there for words in needs):
             for match in pattern.finditer(text):
                 yield kind, weight, match.start(), match.end()

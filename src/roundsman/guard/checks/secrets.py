@@ -85,18 +85,23 @@ class Secrets:
     """Finds secrets; the hit covers the value only, so that the rest can still be read."""
 
     def find(self, text: Text) -> Iterator[Hit]:
-        """Every stretch that is a secret."""
-        raw = text.raw
-        long = "PRIVATE" in raw or any(len(word) >= _SHORTEST for word in raw.split())
-        for kind, needs, pattern in _SHAPES if long else ():
-            if any(word in raw for word in needs):
-                for match in pattern.finditer(raw):
-                    yield Hit(match.start(), match.end(), kind)
-        if "://" in raw and "@" in raw:
-            for match in _URL.finditer(raw):
-                if not _PLACEHOLDER.match(match["value"]):
-                    yield Hit(*match.span("value"), "connection string")
-        yield from _named(raw)
+        """Every stretch that is a secret, as it is or in a disguise."""
+        for view in text.forms():
+            for hit in _in(view.text):
+                yield Hit(*view.place(hit.start, hit.end), hit.kind)
+
+
+def _in(raw: str) -> Iterator[Hit]:
+    long = "PRIVATE" in raw or max(map(len, raw.split()), default=0) >= _SHORTEST
+    for kind, needs, pattern in _SHAPES if long else ():
+        if any(word in raw for word in needs):
+            for match in pattern.finditer(raw):
+                yield Hit(match.start(), match.end(), kind)
+    if "://" in raw and "@" in raw:
+        for match in _URL.finditer(raw):
+            if not _PLACEHOLDER.match(match["value"]):
+                yield Hit(*match.span("value"), "connection string")
+    yield from _named(raw)
 
 
 def _named(raw: str) -> Iterator[Hit]:

@@ -6,6 +6,7 @@ search several views of one text; each view knows which stretch of the original 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -22,26 +23,37 @@ _SELECTORS = range(0xE0100, 0xE01F0)
 """Variation selectors: 240 invisible characters that can stand for bytes."""
 _MOST_DECODED = 200
 """Encoded stretches of one text that are looked into."""
-_READABLE = 0.85
+_READABLE, _LETTERS = 0.85, 0.6
+_FEW = 15
+_APART = re.compile(rf"(?<!\S)(?:\S[ .,|/-]){{{_FEW},}}\S(?!\S)")
+"""A word with a separator after each letter."""
 
 
-class _Seen(dict[int, str]):
-    """Character -> what an eye takes it for; filled as characters come up."""
+class _Plain(dict[int, str]):
+    """Character -> what an eye takes it for, its case kept; filled as characters come up."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
         if code in _TAGS:
-            seen = chr(code - 0xE0000).casefold() if code >= 0xE0020 else ""
+            seen = chr(code - 0xE0000) if code >= 0xE0020 else ""
         elif code in _SELECTORS:
             byte = chr(code - _SELECTORS.start + 16)
-            seen = byte.casefold() if byte.isascii() and byte.isprintable() else ""
+            seen = byte if byte.isascii() and byte.isprintable() else ""
         elif unicodedata.category(char) in ("Cf", "Mn", "Me"):
             seen = ""
         elif unicodedata.category(char) in ("Zs", "Zl", "Zp"):
             seen = "\n" if code in (0x2028, 0x2029) else " "
         else:
-            seen = unicodedata.normalize("NFKC", char).casefold()
+            seen = unicodedata.normalize("NFKC", char)
         self[code] = seen
+        return seen
+
+
+class _Seen(_Plain):
+    """The same without case."""
+
+    def __missing__(self, code: int) -> str:
+        seen = self[code] = super().__missing__(code).casefold()
         return seen
 
 
@@ -55,7 +67,7 @@ class _Folded(_Seen):
         return seen
 
 
-_SEEN, _FOLDED = _Seen(), _Folded()
+_PLAIN, _SEEN, _FOLDED = _Plain(), _Seen(), _Folded()
 
 
 @dataclass(frozen=True)
@@ -121,7 +133,29 @@ class Text:
     @cached_property
     def decoded(self) -> list[View]:
         """Readable texts that stretches of this one encode, two levels deep."""
+        return [
+            View(_translated(view.text, _FOLDED, view.how).text, view.how, whole=view.whole)
+            for view in self._decoded
+            if _readable(view.text)
+        ]
+
+    @cached_property
+    def _decoded(self) -> list[View]:
         return list(_decoded(self.raw, 2))
+
+    def forms(self) -> Iterator[View]:
+        """The text letter by letter, for what has a shape: as it is, without what is invisible, written
+        with something between its letters, decoded."""
+        yield View(self.raw)
+        if not self.raw.isascii():
+            plain = View(self.raw.translate(_PLAIN), "plain", self.raw, None, _PLAIN)
+            if plain.text != self.raw:
+                yield plain
+        sizes = list(map(len, self.raw.split()))
+        if sizes.count(1) > _FEW or max(sizes, default=0) > 2 * _FEW:
+            for match in _APART.finditer(self.raw):
+                yield View(match[0][::2], "apart", whole=match.span())
+        yield from self._decoded
 
     def views(self) -> Iterator[View]:
         """All views, the plain one first."""
@@ -144,15 +178,17 @@ def _decoded(raw: str, depth: int) -> Iterator[View]:
             if (budget := budget - 1) < 0:
                 return
             text = decode(match[match.lastindex or 0])
-            if not text or text == match[0] or not _readable(text):
+            if not text or text == match[0] or not _printable(text):
                 continue
-            yield View(_translated(text, _FOLDED, how).text, how, whole=match.span())
+            yield View(text, how, whole=match.span())
             if depth > 1:
                 for inner in _decoded(text, depth - 1):
                     yield View(inner.text, f"{how}, {inner.how}", whole=match.span())
 
 
+def _printable(text: str) -> bool:
+    return sum(c.isprintable() or c in "\n\t\r" for c in text) >= _READABLE * len(text)
+
+
 def _readable(text: str) -> bool:
-    good = sum(c.isprintable() or c in "\n\t\r" for c in text)
-    letters = sum(c.isalpha() or c.isspace() for c in text)
-    return good >= _READABLE * len(text) and letters >= 0.6 * len(text)
+    return sum(c.isalpha() or c.isspace() for c in text) >= _LETTERS * len(text)
