@@ -17,8 +17,9 @@ from roundsman.adk.current import (
 )
 from roundsman.adk.doors import not_run
 from roundsman.adk.engine_asks import asked_elsewhere, note_answers
+from roundsman.adk.kinds import is_reminded
 from roundsman.adk.live import is_live
-from roundsman.adk.live_talk import forget_blocked, user_turn
+from roundsman.adk.live_talk import files_of, forget_blocked, user_turn
 from roundsman.adk.outcomes import settle
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen, blocked
@@ -26,6 +27,7 @@ from roundsman.adk.tool_calls import OPEN
 from roundsman.guard import Judgement, Kind
 from roundsman.guard.events import UserTurn
 from roundsman.guard.said import Said
+from roundsman.guard.trust import BETWEEN, MEMORY
 from roundsman.ledger import LiveRun, Store
 from roundsman.ledger.run import Operator
 
@@ -101,8 +103,9 @@ class RunBinding:
         elif invocation not in self._runs:
             kept, gone = self.screen.kept(question)
             run = self._runs[invocation] = self.opener(invocation, kept[:_QUESTION])
-            if self._taints and (gone or len(kept) > _QUESTION):
-                run.write(user_turn(run, kept, gone), durable=False)
+            files = files_of(invocation_context.user_content)
+            if self._taints and (gone or files or len(kept) > _QUESTION):
+                run.write(replace(user_turn(run, kept, gone), sources=files), durable=False)
             self._watches[invocation] = CancelWatch(
                 lambda: self._end(invocation, "aborted", "the task that ran it was cancelled")
             )
@@ -118,6 +121,11 @@ class RunBinding:
                 if scope.watch is not None:
                     scope.watch(run)
         return run
+
+    def _remembers(self, run: LiveRun, agent: Any) -> None:
+        """Note an agent to whose prompts the engine adds earlier conversations by itself."""
+        if self._taints and MEMORY not in run.account.trust.sources and is_reminded(agent):
+            run.write(UserTurn(sources=(MEMORY,)), durable=False)
 
     def _hear(self, run: LiveRun, invocation: str) -> Any:
         """Put on record what was said of the person's message; a blocked one is answered here."""
@@ -244,6 +252,7 @@ def earlier_texts(session: Any, invocation: str) -> UserTurn | None:
                 said.append(part.text)
             elif part.function_response is not None and part.function_response.name:
                 sources[part.function_response.name] = None
+        sources.update(dict.fromkeys(files_of(event.content)))
     if not said and not sources:
         return None
-    return UserTurn(text="\n".join(said), sources=tuple(sources))
+    return UserTurn(text=BETWEEN.join(said), sources=tuple(sources))

@@ -107,6 +107,11 @@ def is_engine_tool(tool: Any) -> bool:
     return kind.__name__ in _ENGINE_TOOLS
 
 
+def is_reminded(agent: Any) -> bool:
+    """Whether the engine adds memories to this agent's prompts, without a call that could be seen."""
+    return any(type(t).__name__ == "PreloadMemoryTool" for t in getattr(agent, "tools", None) or ())
+
+
 def calls_agent(tool: Any) -> bool:
     """Whether an agent calls another one, or a graph of them, by this tool."""
     if type(tool).__name__ == "TransferToAgentTool":

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from google.adk.agents.run_config import RunConfig
@@ -20,7 +21,7 @@ from google.adk.models.llm_response import LlmResponse
 
 from roundsman.adk.current import GUARDS, current_run
 from roundsman.adk.live_connection import GuardedConnection
-from roundsman.adk.live_talk import LiveTalk, talk_of, user_turn
+from roundsman.adk.live_talk import LiveTalk, files_of, talk_of, user_turn
 from roundsman.adk.screening import Screen
 from roundsman.errors import RefusedToStart
 from roundsman.guard.events import StepBegins
@@ -116,7 +117,7 @@ async def heard(
             talk.scrub(context.session)
             return LlmResponse(content=instead, partial=False, custom_metadata=talk.metadata)
         if text:
-            run.write(user_turn(run, *screen.kept(text)))
+            run.write(replace(user_turn(run, *screen.kept(text)), sources=files_of(content)))
     return None
 
 

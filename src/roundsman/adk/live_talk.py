@@ -15,7 +15,7 @@ from roundsman.guard import Kind
 from roundsman.guard.events import UserTurn
 from roundsman.guard.prints import digest
 from roundsman.guard.said import Said
-from roundsman.guard.trust import said_print
+from roundsman.guard.trust import FILES, said_print
 from roundsman.ledger import LiveRun
 
 GONE = "[this message was blocked]"
@@ -159,6 +159,12 @@ def forget_blocked(session: Any) -> None:
 def user_turn(run: LiveRun, kept: str, gone: list[str]) -> UserTurn:
     """A person's words as the journal keeps them (`Screen.kept`)."""
     return UserTurn(text=kept, held_back=tuple(said_print(run.run_id, value) for value in gone))
+
+
+def files_of(content: types.Content | None) -> tuple[str, ...]:
+    """The source that is named for files in a content: what stands in them is nobody's word."""
+    parts = content.parts if content is not None else None
+    return (FILES,) if any(p.file_data or p.inline_data for p in parts or []) else ()
 
 
 def _print(text: str) -> str:

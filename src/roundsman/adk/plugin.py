@@ -93,6 +93,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         run = self._run(callback_context)
         if watch := self._watches.get(callback_context.invocation_id):
             watch.also()
+        self._remembers(run, agent)
         verdict = self._entering(run, agent, callback_context)
         if verdict.kind > Kind.AMEND:
             if is_delegated(agent):  # who gave the task would wait for its answer for ever

@@ -5,6 +5,7 @@ from __future__ import annotations
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
+from roundsman.adk.part_texts import part_text
 from roundsman.adk.screening import Blocked, Screen, blocked, is_safe_reply
 from roundsman.guard import Judgement, Kind, Verdict
 from roundsman.guard.checks.stream import Held
@@ -32,7 +33,7 @@ class Reply:
         """A piece of a stream as far as it may leave; None: the reply ends here, see `instead`."""
         self.pending = True
         parts = response.content.parts if response.content else None
-        self._text += "".join(p.text for p in parts or [] if p.text)
+        self._text += "".join(map(part_text, parts or []))
         try:
             released = self._released(response)
         except Blocked as found:
@@ -105,7 +106,12 @@ class Reply:
     def _released(self, response: LlmResponse) -> LlmResponse:
         if response.content is None:
             return response
-        parts = [self._cut(p) if p.text else p for p in response.content.parts or []]
+        parts = []
+        for part in response.content.parts or []:
+            other = "" if part.text else part_text(part)
+            if other and self._screen.hits(self._said(other, whole=False), self._passed):
+                raise Blocked  # code and its output come at once: nothing of it can be held back
+            parts.append(self._cut(part) if part.text else part)
         content = types.Content(role=response.content.role, parts=parts)
         return response.model_copy(update={"content": content})
 

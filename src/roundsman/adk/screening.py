@@ -14,6 +14,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from roundsman.adk.beside import Beside, both
+from roundsman.adk.part_texts import all_text, part_text, with_text
 from roundsman.adk.results import noted
 from roundsman.adk.timed import timed
 from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, decide
@@ -102,10 +103,10 @@ class Screen:
         A blocked text is gone from the message: what is kept of it would be the model's history.
         """
         parts = content.parts or []
-        text = "\n".join(p.text for p in parts if p.text)
+        text, said = all_text(parts), Said(where="input", text=all_text(parts))
         if not text:
             return None
-        judged = await self.all_say(None, Said(where="input", text=text))
+        judged = await self.all_say(None, said)
         if not judged.said:
             return None
         if judged.verdict.kind > Kind.AMEND:
@@ -114,8 +115,7 @@ class Screen:
         changed = text_of(judged, text)
         if changed == text:
             return content, judged
-        rest = [p for p in parts if not p.text]
-        return types.Content(role=content.role, parts=[types.Part(text=changed), *rest]), judged
+        return types.Content(role=content.role, parts=self._clean(parts, said, changed)), judged
 
     async def result(self, run: LiveRun, tool: str, agent: str, result: Any) -> Any:
         """A tool's result as the model and the journal may have it."""
@@ -168,10 +168,9 @@ class Screen:
                 refused = await self.call(run, asked.name, agent, asked.args, answers=True)
                 if refused is not None:
                     return blocked(Judgement(refused), response)
-        texts = [p for p in response.content.parts or [] if p.text]
-        if not texts:
+        whole = all_text(response.content.parts or [])
+        if not whole:
             return response
-        whole = "\n".join(p.text or "" for p in texts)
         said = Said(where="reply", text=whole, agent=agent, hidden=(hidden,) if hidden else ())
         judged = self.judge(run, said)
         if beside and judged.verdict.kind <= Kind.AMEND:
@@ -181,18 +180,22 @@ class Screen:
             return blocked(judged, response)
         if text_of(judged, whole) == whole:
             return response
-        parts = [self._redacted(p, said) if p.text else p for p in response.content.parts or []]
-        if "\n".join(p.text for p in parts if p.text) != text_of(judged, whole):
-            # what was found runs over the edge of a part: one part then holds the whole text
-            rest = [p for p in parts if not p.text]
-            parts = [types.Part(text=text_of(judged, whole)), *rest]
+        parts = self._clean(response.content.parts or [], said, text_of(judged, whole))
         content = types.Content(role=response.content.role, parts=parts)
         return response.model_copy(update={"content": content})
 
+    def _clean(self, parts: list[types.Part], said: Said, clean: str) -> list[types.Part]:
+        """The parts whose text all in all is to be `clean`."""
+        one_by_one = [self._redacted(p, said) if part_text(p) else p for p in parts]
+        if all_text(one_by_one) == clean:
+            return one_by_one
+        # what was found runs over the edge of a part: one part then holds the whole text
+        return [types.Part(text=clean), *(p for p in parts if not part_text(p))]
+
     def _redacted(self, part: types.Part, said: Said) -> types.Part:
-        alone = replace(said, text=part.text or "")
+        alone = replace(said, text=part_text(part))
         changed = text_of(decide(self._rules, Account(), alone), alone.text)
-        return part if changed == part.text else part.model_copy(update={"text": changed})
+        return part if changed == alone.text else with_text(part, changed)
 
     def hits(self, said: Said, passed: Callable[[Verdict], None]) -> list[Hit]:
         """What is to be taken out of a piece of a reply. What passes because a check was late is told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -9,15 +10,21 @@ from roundsman.guard.checks.text import Text
 from roundsman.guard.evolve import evolve
 from roundsman.guard.prints import digest
 
+BETWEEN = "\x1e"
+"""Between two messages in one text (the record separator of ASCII)."""
+MEMORY = "(memory)"
+"""Whose text earlier conversations are, where the engine adds them to a prompt."""
+FILES = "(files)"
+"""Whose text a file in a person's message is: not the person's."""
 _MOST_WORDS = 100_000
 """Characters of a user's words that are kept: what comes later is not vouched for."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """`words`: what the user said, as an eye reads it, blanks joined; `held_back`: prints of what the
-    journal does not keep of it (`said_print`). `sources`: tools (and agents used as tools) whose
-    results are in the context, in the order they came."""
+    """`words`: what the user said, as an eye reads it, a line for each message; `held_back`: prints of
+    what the journal does not keep of it (`said_print`). `sources`: tools (and agents used as tools)
+    whose results are in the context, in the order they came."""
 
     words: str = ""
     sources: tuple[str, ...] = ()
@@ -25,7 +32,9 @@ class Trust:
 
     def heard(self, text: str, held_back: Collection[str] = ()) -> Trust:
         """After the user said this."""
-        said = " ".join(Text(text[:_MOST_WORDS]).seen.text.split())
+        plain = unicodedata.normalize("NFC", text[:_MOST_WORDS])
+        messages = (" ".join(m.split()) for m in Text(plain).seen.text.split(BETWEEN))
+        said = "\n".join(m for m in messages if m)
         held = self.held_back.union(held_back)
         if not said and held == self.held_back:
             return self

@@ -67,10 +67,12 @@ class TextCheck(Part):
 
 class TaintRule(Part):
     """Whether writes need a person once text from outside is in the context. `trusted_tools` give
-    results nobody else can write to; `constants` are harmless values: {tool: {argument: [values]}}."""
+    results nobody else can write to; `constants` are harmless values: {tool: {argument: [values]}}.
+    `said_in`: where the user must have said all values of a call together."""
 
     mode: Literal["off", "shadow", "enforce"] = "off"
     on_untrusted: Literal["ask", "refuse"] = "ask"
+    said_in: Literal["conversation", "message", "sentence"] = "message"
     trusted_tools: list[Text] = []
     constants: dict[Text, dict[Text, list[Any]]] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import string
 
 import pytest
@@ -47,6 +48,38 @@ AROUND = st.sampled_from(
 def test_tokens_of_a_known_shape_are_taken_out_whole(token: str, around: str) -> None:
     text = around.format(token)
     assert token not in without(text, Secrets().find(Text(text)))
+
+
+TOKEN = "ghp_" + "a1B2" * 9
+FORMS = {
+    "invisible": "\u200b".join(TOKEN),
+    "fullwidth": "".join(chr(ord(c) + 0xFEE0) for c in TOKEN),
+    "tags": "".join(chr(ord(c) + 0xE0000) for c in TOKEN),
+    "apart": " ".join(TOKEN),
+    "dashes": "-".join(TOKEN),
+    "lines": "\n".join(TOKEN),
+    "list": str(list(TOKEN))[2:-2],
+    "emoji": "\U0001f642".join(TOKEN),
+    "base64": base64.b64encode(TOKEN.encode()).decode(),
+    "in base64": base64.b64encode(f"keep {TOKEN} well".encode()).decode(),
+    "base32": base64.b32encode(TOKEN.encode()).decode(),
+    "hex": TOKEN.encode().hex(),
+    "bits": " ".join(f"{b:08b}" for b in TOKEN.encode()),
+    "url": "".join(f"%{b:02x}" for b in TOKEN.encode()),
+    "escapes": "".join(f"\\u{ord(c):04x}" for c in TOKEN),
+    "entities": "".join(f"&#{ord(c)};" for c in TOKEN),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_token_in_another_form_is_taken_out_whole(form: str) -> None:
+    text = f"it is {FORMS[form]} today"
+    assert without(text, Secrets().find(Text(text))) == "it is [github token removed] today"
+
+
+def test_a_mail_address_of_a_url_is_personal_data() -> None:
+    text = "GET /find?user=ann.lee%40example.com&x=1"
+    assert "ann.lee" not in without(text, Personal().find(Text(text)))
 
 
 @pytest.mark.parametrize(

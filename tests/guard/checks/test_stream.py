@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,4 +60,27 @@ def test_ten_thousand_pieces_of_one_character_are_few_looks() -> None:
     out = "".join(held.add("x") for _ in range(10_000)) + held.end()
     assert len(out) == 10_000
     assert len(looks) < 400
-    assert max(looks) < 400
+    assert max(looks) < 1_400  # a word is not cut in two up to a thousand characters
+
+
+def test_a_text_of_another_script_is_not_held_up_for_a_blank() -> None:
+    held = Held(lambda _: [])
+    assert len("".join(held.add("注文番号") for _ in range(200))) > 400
+
+
+DISGUISES = {
+    "spread by invisible characters": ("\u200b" * 400).join(TOKEN),
+    "at the end of a long encoded text": base64.b64encode(
+        f"{'all is well ' * 30}{TOKEN}".encode()
+    ).decode(),
+    "with a blank after each letter": " ".join(TOKEN),
+}
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+@pytest.mark.parametrize("size", [1, 50])
+def test_a_secret_in_disguise_does_not_leave_in_pieces(name: str, size: int) -> None:
+    text = f"{'word ' * 100}{DISGUISES[name]} {'word ' * 100}"
+    held = Held(look)
+    out = "".join(held.add(text[i : i + size]) for i in range(0, len(text), size)) + held.end()
+    assert out == f"{'word ' * 100}[github token removed] {'word ' * 100}"

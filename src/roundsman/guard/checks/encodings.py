@@ -20,7 +20,7 @@ _ONE_ESCAPE = re.compile(
 )
 _BITS = re.compile(r"(?<!\w)[01]{8}(?: ?[01]{8}){7,}(?!\w)")
 _BASE32 = re.compile(r"(?<!\w)(?:[A-Z2-7]{8}){3,}(?:[A-Z2-7]{2,7})?={0,6}(?!\w)")
-_TURNED = re.compile("\u202e([^\u202c\n]{8,2000})")
+_TURNED = re.compile("\u202e([^\u202c\n]{8,2000})\u202c?")
 """What an eye reads from right to left, after the mark that says so."""
 _ORDERS = (
     "instructions",

@@ -25,8 +25,10 @@ _MOST_DECODED = 200
 """Encoded stretches of one text that are looked into."""
 _READABLE, _LETTERS = 0.85, 0.6
 _FEW = 15
-_APART = re.compile(rf"(?<!\S)(?:\S[ .,|/-]){{{_FEW},}}\S(?!\S)")
-"""A word with a separator after each letter."""
+_APART = re.compile(rf"(?<!\w)\w(?P<between>\W{{1,6}})(?:\w(?P=between)){{{_FEW},}}\w(?!\w)")
+"""A word with the same between any two of its letters."""
+_OF_LISTS = ("', '", '", "', "','", '","')
+"""Marks between the strings of a list, where its words are longer than one letter."""
 
 
 class _Plain(dict[int, str]):
@@ -152,9 +154,11 @@ class Text:
             if plain.text != self.raw:
                 yield plain
         sizes = list(map(len, self.raw.split()))
-        if sizes.count(1) > _FEW or max(sizes, default=0) > 2 * _FEW:
+        few = sizes.count(1) <= _FEW and max(sizes, default=0) <= 2 * _FEW
+        if not few or any(self.raw.count(mark) > _FEW for mark in _OF_LISTS):
             for match in _APART.finditer(self.raw):
-                yield View(match[0][::2], "apart", whole=match.span())
+                letters = "".join(match[0].split(match["between"]))
+                yield View(letters, "apart", whole=match.span())
         yield from self._decoded
 
     def views(self) -> Iterator[View]:

@@ -10,6 +10,7 @@ do the values occur in what a trusted person wrote?
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,6 +37,8 @@ class Taint:
         expires: seconds an approval holds; None: for ever.
         trusted: tools whose results are as good as the user's own words.
         ask: whether a person is asked; otherwise it is refused.
+        said_in: where all values of a call must have been said together: `conversation`, one `message`,
+            or one `sentence`. A value the journal does not keep counts as said in any.
     """
 
     declared: Collection[str]
@@ -43,6 +46,7 @@ class Taint:
     ask: bool = True
     trusted: Collection[str] = ()
     expires: float | None = None
+    said_in: str = "message"
     name: ClassVar[str] = "taint"
     layer: ClassVar[str] = "conversation"
     watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind})
@@ -54,32 +58,53 @@ class Taint:
         outside = next((s for s in account.trust.sources if s not in self.trusted), None)
         if outside is None:
             return None
-        strange = list(self._untrusted(account, event))
-        if not strange:
+        strange, why = self._against(account, event)
+        if not why:
             return None
-        names = ", ".join(strange)
-        why = (
-            f"{event.tool}: {names} may come from a text that nobody vouches for (results of {outside}); "
-            "only what the user said or the policy names is taken without asking"
-        )
+        why = f"{event.tool}: {why} (results of {outside} came in); {_TAKEN}"
         if self.ask:
             return persons_word(account, event, why, self.expires, self.name, self.layer)
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers={"args": strange})
 
-    def _untrusted(self, account: Account, event: ActionBegins) -> Iterator[str]:
-        words, held_back = account.trust.words, account.trust.held_back
-        harmless = self.constants.get(event.tool, {})
+    def _against(self, account: Account, event: ActionBegins) -> tuple[list[str], str]:
+        """(arguments, what speaks against this call); empty when all of it is the user's or the policy's
+        word."""
+        words, constants = account.trust.words, self.constants.get(event.tool)
+        quoted, strange, vouched = list[Any](), list[str](), constants is not None
         for arg, value in event.args.items():
-            known = set(harmless.get(arg, ()))
+            known = set((constants or {}).get(arg, ()))
             for leaf in _leaves(value):
-                if canonical(leaf) in known or _said(leaf, words):
-                    continue
-                if held_back and said_print(account.run_id, str(leaf)) in held_back:
-                    continue
-                yield str(arg)
-                break
+                if canonical(leaf) in known or self._held(account, leaf):
+                    vouched = True
+                elif not _said(leaf, words):
+                    strange.append(str(arg))
+                elif str(leaf).strip():
+                    quoted.append(leaf)
+        if strange:
+            strange = list(dict.fromkeys(strange))
+            return strange, f"{', '.join(strange)} may come from a text that nobody vouches for"
+        if not quoted:
+            return [], "" if vouched else "it has no argument by which anybody asked for it"
+        if any(all(_said(leaf, part) for leaf in quoted) for part in self._parts(words)):
+            return [], ""
+        return [], f"its values were not said in one {self.said_in}"
+
+    def _held(self, account: Account, leaf: Any) -> bool:
+        held_back = account.trust.held_back
+        return bool(held_back) and said_print(account.run_id, str(leaf)) in held_back
+
+    def _parts(self, words: str) -> list[str]:
+        if self.said_in == "conversation":
+            return [words]
+        if self.said_in == "message":
+            return words.split("\n")
+        return _END_OF_SENTENCE.split(words)
 
 
+_BRING_TEXT = frozenset({"load_artifacts"})
+"""The engine's own tools that bring in what somebody else may have written."""
+_TAKEN = "only what the user said or the policy names is taken without asking"
+_END_OF_SENTENCE = re.compile(r"\n|(?<=[.!?;])\s+")
 _BEFORE = re.compile(r"(?:^|[\s\"'`“‘(\[{<,;=])$")
 _AFTER = re.compile(r"(?:$|[\s\"'`”’)\]}>,;]|[.:!?](?:$|[\s\"')]))")
 """What may stand beside a value that was said: a blank, a quote, a bracket, the end of a sentence. Anything
@@ -102,9 +127,12 @@ def _said(value: Any, words: str) -> bool:
     """Whether the user wrote this value, as whole words."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = " ".join(Text(str(value)).seen.text.split())
+    plain = unicodedata.normalize("NFC", str(value))
+    text = " ".join(Text(plain).seen.text.split())
     if isinstance(value, bool):
         return False  # a flag is a decision, and nobody can quote it
+    if text != " ".join(plain.casefold().split()):
+        return False  # it only looks like what was said: the tool would get something else
     if not any(c.isalnum() for c in text):
         return not text
     at = words.find(text)
@@ -126,6 +154,6 @@ def taint_rule(policy: Policy) -> Taint:
         for tool, args in taint.constants.items()
     }
     declared = frozenset(n for n, t in policy.tools.allow.items() if "effect" in t.model_fields_set)
-    trusted = FRAMEWORK_TOOLS | set(taint.trusted_tools)
+    trusted = (FRAMEWORK_TOOLS - _BRING_TEXT) | set(taint.trusted_tools)
     ask = taint.on_untrusted == "ask"
-    return Taint(declared, constants, ask, trusted, policy.tools.approval_expires)
+    return Taint(declared, constants, ask, trusted, policy.tools.approval_expires, taint.said_in)
