@@ -31,6 +31,7 @@ SETS: dict[str, Callable[[Path, Path], list[Case]]] = {
     "nezha": nezha.read,
     "petshop": petshop.read,
     "opensre": opensre.read,
+    "invented": drills.read,
 }
 
 

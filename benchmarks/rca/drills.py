@@ -25,7 +25,7 @@ def read(cases: Path, truth: Path) -> list[Case]:
             Case(
                 str(folder.relative_to(cases)),
                 Truth(
-                    services=(str(known["service"]),) if known.get("service") else (),
+                    services=tuple(known.get("services") or filter(None, [known.get("service")])),
                     changes=guilty,
                     judged_by_change=not harmless,
                     decoys=() if harmless else _others(folder / "incident", guilty),

@@ -22,6 +22,9 @@ _CATEGORIES = {
     "node": "infrastructure",
     "certificate": "infrastructure",
     "upstream": "dependency_failure",
+    "dns": "infrastructure",
+    "neighbour": "resource_exhaustion",
+    "cache": "resource_exhaustion",
     "data": "data_quality",
 }
 

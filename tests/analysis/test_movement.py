@@ -139,3 +139,15 @@ def test_a_setting_may_be_passed_on_by_one_instance_after_the_other() -> None:
     onset = find_onset(series(worked), whole(len(worked)))
     assert onset is not None
     assert not onset.setting
+
+
+def test_a_line_that_was_due_many_times_and_does_not_come_has_vanished() -> None:
+    often = [LogLine(T0 + 10 * n, "api", "INFO", "tick 1", "") for n in range(360)]
+    mine = [LogLine(T0 + 10 * n, "job", "INFO", "done 1", "") for n in range(180)]
+    rare = [LogLine(T0 + 600 * n, "job", "INFO", "rare", "") for n in range(3)]
+    (found,) = shifts(summarise([*often, *mine, *rare], Window(T0, T0 + 3600)))
+    assert (found.kind, found.template.service, found.before, found.after) == (
+        "vanished", "job", 180, 0
+    )  # fmt: skip
+    # where all lines end, nothing is known of what came after
+    assert not shifts(summarise([*mine, *rare], Window(T0, T0 + 3600)))

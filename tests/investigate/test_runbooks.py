@@ -89,6 +89,11 @@ def test_markdown_without_front_matter_is_a_note_but_a_readme_is_none(tmp_path: 
     assert [note.what for note in chosen(tmp_path)[1]] == [f"runbook {tmp_path / 'x.md'}"]
 
 
+@pytest.fixture(autouse=True)
+def _journal_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROUNDSMAN_HOME", str(tmp_path / "home"))
+
+
 @pytest.fixture
 def incident(tmp_path: Path) -> Path:
     folder = tmp_path / "incident"

@@ -96,6 +96,18 @@ def test_wide_files_name_their_series_by_column(tmp_path: Path) -> None:
     assert split_names(["cart:cpu"], "x")["cart:cpu"] == ("cart", "cpu")
 
 
+def test_metrics_named_with_dots_are_those_of_the_service_the_file_is_named_after(
+    tmp_path: Path,
+) -> None:
+    columns = ["rpc.server.duration", "process.cpu.time"]
+    own = {column: ("Cart", column) for column in columns}
+    assert split_names(columns, "Cart") == own
+    assert split_names(["a.cpu", "b.cpu"], "cluster")["a.cpu"] == ("a", "cpu")
+    assert split_names(["cart.cpu"], "metrics")["cart.cpu"] == ("cart", "cpu")
+    wide = put(tmp_path, "cart.prod.csv", "time,cpu\n1767261600,1\n1767261660,2\n")
+    assert read_metric_file(wide)[0].service == "cart.prod"
+
+
 def test_parquet_and_gzip_csv_are_read(tmp_path: Path) -> None:
     target = str(tmp_path / "m.parquet")
     duckdb.sql(

@@ -46,16 +46,21 @@ _KINDS = {
     "queries": r"quer(y|ies).{0,14}(count|rate|per|total)|(per|count).{0,14}quer|"
     r"seq.{0,6}(scan|rows|read)|rows_read|statements|\bselect\b.*\bfrom\b|n\+1|fan.?out|commits_rate",
     "cpu": r"cpu|\bload(1|5|15|avg)?\b|throttled_seconds",
-    "traffic": r"requests?_(per_sec|rate|total|count)|\brps\b|\bqps\b|workload|throughput|"
-    r"requests?[ _](per|/)[ _]?s|requests?_sum|\brequests?$",
-    "queue": r"queue|backlog|in_flight|inflight|saturat|overload|shed|pending|utili[sz]ation|lag",
+    "traffic": r"(requests?|calls?|hits|messages?|queries|commands?)[ ._-]?(per|/|rate|total|count|number)|"
+    r"\brps\b|\bqps\b|workload|throughput|requests?_sum|\brequests?$|\bhits\b|consumed|processed|"
+    r"(number|count)_?of_?(requests?|messages?|calls)|visits|(delivered|acked|published|produced)\b",
+    "cache": r"cache|evict|hit.?(ratio|rate|pct|share)|miss(es)?(?![a-z])",
+    "queue": r"queue|backlog|in_flight|inflight|saturat|overload|shed|pending|"
+    r"(?<!cpu)(?<!cpu.)(?<!memory)(?<!memory.)utili[sz]ation|\blag\b|_lag|lag_|"
+    r"messages?_?(visible|ready|waiting|unacked)",
     "restart": r"killed|exit code|exited|restart|crashloop|back.?off|\bup\b|uptime|oomkill",
     "connection": r"connection.{0,12}(refused|reset|closed|failure)|refused|unavailable|\b50[23]\b|"
     r"broken pipe|\beof\b|unreachable|upstream.{0,20}(fail|error)|no route",
-    "name": r"no such host|name resolution|nxdomain|\bdns\b|resolve host|name or service not",
+    "name": r"no such host|name resolution|nxdomain|servfail|\bdns\b|resolve host|"
+    r"name or service not|eai_again|lookup \S+.{0,40}(fail|misbehav|timeout|no such)",
     "parse": r"parse|unmarshal|decode|malformed|unexpected token|invalid json|schema violation|"
     r"validation (failed|error)|serializ|corrupt",
-    "latency": r"latency|duration|\bp(50|90|95|99|999)\b|_p(50|90|95|99)|slow|elapsed|"
+    "latency": r"latency|duration|(?<![a-z])p(50|75|90|95|99|999)(?![0-9])|slow|elapsed|"
     r"response.?time|wait|self time|longest_transaction",
     "error": r"error|5xx|fail|exception|availability|success|abort|rollback|code=.5\d\d",
 }
@@ -82,6 +87,23 @@ def kinds_of(text: str) -> set[str]:
 def more_is_better(name: str) -> bool:
     """Whether a metric with this name is good when it is high."""
     return bool(_GOOD.search(name))
+
+
+#: a rate of requests, and what only looks like one
+_RATE = re.compile(
+    r"request|\brps\b|\bqps\b|workload|throughput|visits|\bhits\b|sessions_started|calls_per",
+    re.IGNORECASE,
+)
+_NOT_A_RATE = re.compile(
+    r"duration|latency|error|5xx|4xx|fail|in_flight|inflight|queue|wait|size|bytes|code=.?[45]|timeout|"
+    r"reject|memory|cpu|per_request|db_|sql|quer|ratio|cache|miss",
+    re.IGNORECASE,
+)
+
+
+def is_rate(name: str) -> bool:
+    """Whether a metric counts requests that come in."""
+    return bool(_RATE.search(name)) and not _NOT_A_RATE.search(name)
 
 
 def worse(name: str, before: float | None, after: float | None) -> bool:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.protocols import LogLine, Window
 
-METHOD = "masked lines counted in 60 bins; new, or 4 times the earlier rate"
+METHOD = (
+    "masked lines counted in 60 bins; new, 4 times the earlier rate, or gone where many were due"
+)
 _BINS = 60
 _MOST_TEMPLATES = 4000
+_DUE = 20
 _KEY = str.maketrans("123456789", "000000000")
 _MASKS = (
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<id>"),
@@ -46,7 +49,7 @@ class Template:
 
 @dataclass(frozen=True)
 class Shift:
-    """A template that changed. kind: appeared or surged; bad: its level says something failed."""
+    """A template that changed. kind: appeared, surged or vanished; bad: its level says something failed."""
 
     template: Template
     kind: str
@@ -98,14 +101,17 @@ def summarise(lines: Iterable[LogLine], window: Window) -> LogSummary:
 
 
 def shifts(summary: LogSummary) -> list[Shift]:
-    """Templates that appeared or surged inside the window, bad ones first, then the largest.
+    """Templates that appeared, surged or vanished inside the window, bad ones first, then the largest.
 
     New: absent from the first tenth of the window and seen at least 3 times (2 when bad).
     Surged: from some bin on, 4 times as frequent as before it, and at least 10 more lines than expected.
+    Vanished: none after some bin, where the rate before makes 20 due (others being logged to the end).
     """
     out: list[Shift] = []
     window = summary.window
     width = (window.end - window.start) / _BINS
+    filled = (i + 1 for one in summary.templates for i, count in enumerate(one.bins) if count)
+    ends = max(filled, default=1)
     for one in summary.templates:
         bad = is_bad(one.level)
         if one.first - window.start > 0.1 * (window.end - window.start):
@@ -122,4 +128,8 @@ def shifts(summary: LogSummary) -> list[Shift]:
         if split:
             before, after = sum(one.bins[:split]), sum(one.bins[split:])
             out.append(Shift(one, "surged", window.start + split * width, before, after, bad))
-    return sorted(out, key=lambda s: (not s.bad, -s.after, s.at))
+        elif one.bins[ends - 1] == 0:
+            last = max(index for index, count in enumerate(one.bins) if count)
+            if one.count / (last + 1) * (ends - 1 - last) >= _DUE:
+                out.append(Shift(one, "vanished", one.last, one.count, 0, bad))
+    return sorted(out, key=lambda s: (s.kind == "vanished", not s.bad, -s.after, s.at))

@@ -10,6 +10,10 @@ _ACT = {
     "upstream": "ask the provider, and fail over or degrade where that is prepared",
     "disk": "free or add space, and find what filled it",
     "node": "move the work off that node, and have it looked at",
+    "dns": "ask the resolver directly, and fail over to another where one is prepared",
+    "stalled": "look at what it waits for (threads, locks, the message it holds) before it is restarted",
+    "neighbour": "have its work limited, moved or put off, and watch the others recover",
+    "cache": "shed load from what stands behind it while it fills, and find what emptied it",
     "data": "set the damaged data aside, and find where it came from",
 }
 

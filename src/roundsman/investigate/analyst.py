@@ -124,7 +124,8 @@ def _cause(facts: Facts, judged: Judgement) -> dict[str, Any] | None:
     if best.condition:
         one = best.condition
         # one sign alone would be a repetition of the finding that tells it
-        more = [m for m in judged.harm.signs if m not in one.signs and not m.log][:1]
+        more = [m for m in judged.harm.signs if m not in one.signs and not m.log]
+        more = (more or [m for m in one.signs if say_moved(m) not in one.statement])[:1]
         return _finding(
             "cause",
             "; then ".join([one.statement, *(say_moved(sign) for sign in more)]),

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 
+from roundsman.analysis.symptoms import is_rate
+from roundsman.investigate.entries import Condition as Condition
 from roundsman.investigate.facts import Facts, Moved
 from roundsman.investigate.harm import Harm
 from roundsman.investigate.place import Place, calls_of
+from roundsman.investigate.shared_conditions import shared_conditions
 from roundsman.investigate.steps import attempt
 from roundsman.investigate.wording import say_moved
 from roundsman.sources.times import iso
@@ -29,7 +31,8 @@ _FULL = re.compile(
     r"no space left|enospc|disk (is )?full|quota exceeded|read-only file system", re.IGNORECASE
 )
 _NODE = re.compile(
-    r"node\S* .{0,40}not.?ready|nodenotready|kubelet stopped|evict|host .{0,20}(down|unreachable)|"
+    r"node\S* .{0,40}not.?ready|nodenotready|kubelet stopped|evict\w* .{0,40}\bpods?\b|"
+    r"\bpods?\b.{0,60}evict|host .{0,20}(down|unreachable)|"
     r"kernel panic|hardware error|machine check|spot (termination|interruption)|preempt",
     re.IGNORECASE,
 )
@@ -40,14 +43,6 @@ _DATA = re.compile(
     re.IGNORECASE,
 )
 _OUTSIDE = re.compile(r"(?<![\w@/-])((?:[a-z0-9-]+\.){2,}[a-z]{2,})(?![\w(])", re.IGNORECASE)
-_RATE = re.compile(
-    r"request|\brps\b|\bqps\b|workload|throughput|visits|sessions_started|calls_per", re.IGNORECASE
-)
-_NOT_A_RATE = re.compile(
-    r"duration|latency|error|5xx|4xx|fail|in_flight|inflight|queue|wait|size|bytes|code=.?[45]|timeout|"
-    r"reject|memory|cpu|per_request|db_|sql|quer|ratio",
-    re.IGNORECASE,
-)
 #: how many times the requests before count as more traffic
 _MORE = 1.8
 #: seconds by which traffic may seem to rise after the first harm (sampling)
@@ -56,29 +51,19 @@ _LATE = 90.0
 _SAME = 180.0
 
 
-@dataclass(frozen=True)
-class Condition:
-    """A cause without a change. `signs` are what shows it; `statement` is worded from them."""
-
-    kind: str
-    service: str
-    score: float
-    statement: str
-    signs: tuple[Moved, ...]
-    speaks_for: tuple[str, ...]
-
-
 def conditions(facts: Facts, harm: Harm, place: Place) -> list[Condition]:
     """What results show of such causes, the likeliest first."""
     if not harm.signs or harm.onset is None:
         return []
     found: list[Condition] = []
-    for what, kind in (
+    kinds: list[tuple[str, Callable[[], Iterable[Condition]]]] = [
         ("an expired certificate", partial(_certificate, facts, harm, place)),
         ("more traffic", partial(_traffic, facts, harm, place)),
         ("a failing provider", partial(_outside, facts, harm)),
         ("what lines say outright", partial(_said, facts, harm, place)),
-    ):
+        *shared_conditions(facts, harm),
+    ]
+    for what, kind in kinds:
         found += attempt(facts.broken, f"weighing {what}", partial(_all, kind)) or []
     return sorted(found, key=lambda one: -one.score)
 
@@ -119,7 +104,7 @@ def _risen(facts: Facts, harm: Harm) -> list[Moved]:
     best: dict[str, Moved] = {}
     for one in facts.metrics:
         before, after = one.level("before"), one.level("after")
-        if not _RATE.search(one.name) or _NOT_A_RATE.search(one.name):
+        if not is_rate(one.name):
             continue
         if not before or after is None or after < _MORE * before or one.at > begun + _LATE:
             continue
@@ -152,6 +137,10 @@ def _traffic(facts: Facts, harm: Harm, place: Place) -> Iterable[Condition]:
     top = [one for one in entries if one.service.lower() in callers] or entries
     first = min(top, key=lambda one: (one.at, -_factor(one)))
     score, speaks = 3.0, [f"requests of {first.service} grew {_factor(first):.1f} times"]
+    # more requests come in at the front: where the front is asked as before, a caller asks more often
+    fronts = {facts.alerted.lower(), *(a for a, b in calls if b in grown)} & facts.steady
+    if fronts - grown:
+        return
     if len(risen) > 1:
         score += 1.0
         speaks.append(f"they grew in {len(risen)} services together")

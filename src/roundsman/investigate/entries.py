@@ -23,12 +23,13 @@ class Moved:
     @property
     def bad(self) -> bool:
         """Whether it is a log line that says something failed."""
-        return self.log and bool(self.row.get("bad"))
+        return self.log and bool(self.row.get("bad")) and self.row.get("moved") != "vanished"
 
     @property
     def warns(self) -> bool:
         """Whether it is a log line that warns."""
-        return self.log and str(self.row.get("level") or "").upper().startswith("WARN")
+        level = str(self.row.get("level") or "").upper()
+        return self.log and level.startswith("WARN") and self.row.get("moved") != "vanished"
 
     @property
     def said(self) -> str:
@@ -101,3 +102,15 @@ class Standing:
     at: float
     name: str
     felt: bool = True
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A cause without a change. `signs` are what shows it; `statement` is worded from them."""
+
+    kind: str
+    service: str
+    score: float
+    statement: str
+    signs: tuple[Moved, ...]
+    speaks_for: tuple[str, ...]

@@ -38,8 +38,8 @@ class Facts:
     `counts` are the largest a result gave, `counted_in` the results that did, `earlier` the minutes of
     the incident's window before the newest piece that was looked at, `end` the last moment looked at.
     `alerted` and `alert_at`: whom the alert names, and when it came. `furthest` and `makeup`: services by
-    how far their metrics moved in a bad direction, and by how much what they log changed. `broken`: steps of
-    the analysis that raised, with why.
+    how far their metrics moved in a bad direction, and by how much what they log changed. `steady`: services
+    (lower case) whose requests come in as before. `broken`: steps of the analysis that raised, with why.
     """
 
     metrics: list[Moved] = field(default_factory=list)
@@ -59,6 +59,7 @@ class Facts:
     alert_at: float | None = None
     furthest: dict[str, Standing] = field(default_factory=dict)
     makeup: dict[str, Standing] = field(default_factory=dict)
+    steady: set[str] = field(default_factory=set)
     broken: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -224,6 +225,8 @@ def _looked_at(facts: Facts, evidence: str, tool: str, result: Mapping[str, Any]
     until = parse_time(query.get("to")) if isinstance(query, Mapping) else None
     if until is not None and tool in ("query_logs", "query_metrics"):
         facts.end = max(until, facts.end or until)
+    steady = result.get("steady")
+    facts.steady |= {str(name).lower() for name in (steady if isinstance(steady, list) else [])}
     earlier = result.get("earlier_minutes")
     if isinstance(earlier, int):
         facts.earlier = max(facts.earlier, earlier)

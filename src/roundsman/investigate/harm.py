@@ -19,6 +19,8 @@ _OVER = 0.5
 _QUIET = 20.0
 #: movements of resources this long before the first harm belong to it, in seconds
 _LEAD = 900.0
+#: work that waits is late when it became so many times as much
+_MANY = 8.0
 #: kinds that only say that something suffers, whatever the cause
 _VAGUE = frozenset({"error", "latency", "connection", "restart", "queue"})
 
@@ -66,9 +68,9 @@ def harm_of(facts: Facts) -> Harm:
     known = [m for m in metrics if hurts(m.name, m.level("before"), m.level("after"))]
     logs = [m for m in facts.bad_logs if m.at >= anchor - _LEAD]
     nameless = [m for m in metrics if not kinds_of(m.name)]
-    signs = sorted([*logs, *known], key=lambda m: (m.at, m.log)) or sorted(
-        nameless, key=lambda m: m.at
-    )
+    signs = sorted([*logs, *known], key=lambda m: (m.at, m.log))
+    signs = signs or sorted(filter(_waits, metrics), key=lambda m: m.at)
+    signs = signs or sorted(nameless, key=lambda m: m.at)
     if not signs:
         return Harm((), (), {})
     short = [m for m in metrics if runs_short(m.name, m.level("before"), m.level("after"))]
@@ -79,6 +81,14 @@ def harm_of(facts: Facts) -> Harm:
         for kind in sorted(kinds_of(one.said)):
             kinds.setdefault(kind, one)
     return Harm(tuple(signs), tuple(short), kinds, _over(facts, signs))
+
+
+def _waits(one: Moved) -> bool:
+    """Whether work that waits has become many times as much: it is done late, whoever feels it."""
+    before, after = one.level("before"), one.level("after")
+    if "queue" not in kinds_of(one.name) or before is None or after is None:
+        return False
+    return after >= max(_MANY * before, _MANY)
 
 
 def _over(facts: Facts, signs: list[Moved]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from roundsman.analysis import find_onset, growing_since, ran_out
 from roundsman.analysis.around import around, is_coarse
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
-from roundsman.analysis.symptoms import FILLS, hurts, kinds_of, runs_short
+from roundsman.analysis.symptoms import FILLS, hurts, is_rate, kinds_of, runs_short
 from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.incident import Incident
@@ -20,7 +20,7 @@ from roundsman.investigate.steps import noted
 from roundsman.sources import Series, Unseen, Window
 from roundsman.sources.times import iso
 
-_SERIES, _SERVICES = 40, 10
+_SERIES, _SERVICES, _STEADY = 40, 10, 40
 #: how far back a trend is followed, in seconds, and of how many series
 _HISTORY, _MOST_TRENDS = 6 * 3600.0, 12
 #: a coarse series is off at the alert from so many times its noise on
@@ -69,6 +69,14 @@ def _furthest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if known is None or one["far"] > known["far"]:
             best[row["service"]] = one
     return sorted(best.values(), key=lambda one: -one["far"])[:_SERVICES]
+
+
+def _steady(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Services that are asked as often as before: they have rates of requests, and none rose."""
+    asked = [row for row in rows if is_rate(row["metric"])]
+    rose = {row["service"] for row in asked if "moved" in row}
+    names = {row["service"] for row in asked if row["median"]} - rose
+    return sorted(names)[:_STEADY]
 
 
 def _at_alert(incident: Incident, window: Window, found: Sequence[Series]) -> list[dict[str, Any]]:
@@ -187,6 +195,7 @@ def query_metrics(
         at_alert = partial(_at_alert, incident, window, fitted)
         services = noted(source, "services at the alert", at_alert) or []
         services = services or noted(source, "services that moved", partial(_furthest, rows)) or []
+    steady = noted(source, "whose requests are as before", partial(_steady, rows)) or []
     rows.sort(key=lambda row: ("moved" not in row, row.get("setting", False), -row.get("score", 0)))
     if len(rows) <= 2:
         for row in rows:
@@ -206,6 +215,7 @@ def query_metrics(
             "series": rows[:_SERIES],
             "method": ONSET_METHOD,
             "services": services,
+            **({"steady": steady} if steady and not (service or metric) else {}),
             "counts": {"series": len(found), "moved": moved},
             **earlier_of(incident, window),
             **alert_of(incident),

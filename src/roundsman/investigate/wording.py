@@ -13,6 +13,9 @@ def say_moved(moved: Moved) -> str:
     """One movement in words, with the values of its entry."""
     row = moved.row
     who = f"{moved.service} " if moved.service else ""
+    if moved.log and row.get("moved") == "vanished":
+        lines = f'"{moved.name[:_TEMPLATE]}"'
+        return f"{who}logged {row.get('before')} lines of {lines}, and none after {row['onset']}"
     if moved.log:
         verb = "first logged" if row.get("moved") == "appeared" else "logged far more often"
         level = f" [{row.get('level')}]" if row.get("level") else ""

@@ -19,6 +19,9 @@ _METRIC = ("metric", "metric_name", "name", "kpi_name", "kpi", "measurement")
 _SERVICE = ("service", "service_name", "cmdb_id", "component", "app", "pod", "podname", "instance")
 _VALUE = ("value", "val", "avg", "mean")
 _SEPARATORS = (":", "/", "|", ".")
+#: names of files that hold everybody's series
+_GENERAL = ("metric", "data", "series", "telemetry", "timeseries", "export", "all", "kpi", "wide")
+_ENDINGS = (".csv.gz", ".csv", ".parquet")
 #: larger files (bytes; packed ones are taken to be `_PACKED` times their size) are not loaded whole
 _IN_MEMORY = 32 * 1024 * 1024
 _PACKED = 8
@@ -61,27 +64,40 @@ def _ordered(service: str, metric: str, times: Floats, values: Floats) -> Series
     return Series(service, metric, times[order], values[order])
 
 
+def stem_of(path: Path) -> str:
+    """A metric file's name without its ending; a dot in it is part of the name."""
+    ending = next((one for one in _ENDINGS if path.name.lower().endswith(one)), path.suffix)
+    return path.name[: len(path.name) - len(ending)] if ending else path.name
+
+
+def _shared(columns: list[str], mark: str) -> set[str]:
+    """What stands before the mark in columns that share what stands behind it with others."""
+    prefixes: dict[str, set[str]] = {}
+    for column in columns:
+        head, _, tail = column.partition(mark)
+        prefixes.setdefault(tail, set()).add(head)
+    return {head for tail, heads in prefixes.items() if tail and len(heads) > 1 for head in heads}
+
+
 def split_names(columns: list[str], file_stem: str) -> dict[str, tuple[str, str]]:
     """(service, metric) of each column of a wide file.
 
-    A separator decides when there is one. An underscore does only when several prefixes share their
-    endings (`a_cpu, a_mem, b_cpu, b_mem`); else the file's name is the service.
+    A colon, slash or bar decides when there is one. An underscore does only when several prefixes share
+    their endings (`a_cpu, a_mem, b_cpu, b_mem`), and so does a dot in a file that is named after
+    something: metrics are named with dots, too (`process.cpu.time`). Else the file's name is the service.
     """
     out: dict[str, tuple[str, str]] = {}
-    prefixes: dict[str, set[str]] = {}
-    for column in columns:
-        head, _, tail = column.partition("_")
-        prefixes.setdefault(tail, set()).add(head)
-    shared = {tail for tail, heads in prefixes.items() if tail and len(heads) > 1}
-    heads = {head for tail in shared for head in prefixes[tail]}
-    default = "" if file_stem.lower().startswith(("metric", "data", "series")) else file_stem
+    default = "" if file_stem.lower().startswith(_GENERAL) else file_stem
+    heads, dotted = _shared(columns, "_"), _shared(columns, ".")
     for column in columns:
         mark = next((s for s in _SEPARATORS if s in column.strip(s) and "{" not in column), None)
+        if mark == "." and default and column.partition(".")[0] not in dotted:
+            mark = None
         head, _, tail = column.partition("_")
         if mark:
             service, _, metric = column.partition(mark)
             out[column] = (service, metric)
-        elif tail and head in heads:
+        elif tail and head in heads and "." not in column:
             out[column] = (head, tail)
         else:
             out[column] = (default, column)
@@ -198,7 +214,7 @@ def _long(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int,
 
 
 def _wide(connection: Any, path: Path, shape: Shape) -> tuple[list[Series], int, list[str]]:
-    labels = split_names(shape.columns, path.name.split(".")[0])
+    labels = split_names(shape.columns, stem_of(path))
     who = f"CAST({quote(shape.service)} AS VARCHAR)" if shape.service else "''"
     picked = ", ".join(
         f"TRY_CAST({quote(c)} AS DOUBLE) AS c{i}, "

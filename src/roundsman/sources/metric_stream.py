@@ -19,6 +19,7 @@ from roundsman.sources.metric_files import (
     reader_of,
     say_dropped,
     split_names,
+    stem_of,
 )
 from roundsman.sources.protocols import Floats, Series, Unseen
 from roundsman.sources.times import LATEST
@@ -101,7 +102,7 @@ def _series(rows: Any, names: dict[int, tuple[str, str]], path: Path, shape: Sha
     ids = np.asarray(rows["id"])
     times: Floats = np.asarray(rows["t"], dtype=np.float64)
     values: Floats = np.asarray(rows["v"], dtype=np.float64)
-    labels = split_names(shape.columns, path.name.split(".")[0])
+    labels = split_names(shape.columns, stem_of(path))
     edges = np.flatnonzero(np.diff(ids)) + 1
     out = []
     for part in np.split(np.arange(ids.size), edges):
