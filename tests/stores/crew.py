@@ -17,8 +17,10 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from journals import Journal
@@ -90,17 +92,18 @@ class Crew:
     lines: queue.Queue[tuple[int, str | None]] = field(default_factory=queue.Queue)
     killed: dict[int, float] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    through: tuple[str, ...] = ()
 
     @property
     def home(self) -> Path:
         """Where truth and journal are."""
         return self.journal.home
 
-    def start(self, *args: str) -> int:
-        """Another worker; its pid."""
+    def start(self, *args: str, env: Mapping[str, str] = MappingProxyType({})) -> int:
+        """Another worker; its pid, or that of what it runs `through`."""
         process = subprocess.Popen(
-            [sys.executable, __file__, str(self.home), "worker", *args],
-            env=os.environ | self.journal.env | {"PYTHONPATH": str(Path(__file__).parent)},
+            [*self.through, sys.executable, __file__, str(self.home), "worker", *args],
+            env=os.environ | self.journal.env | {"PYTHONPATH": str(Path(__file__).parent)} | env,
             stdout=subprocess.PIPE,
             stderr=(self.home / "errors.txt").open("a"),
             text=True,
@@ -132,7 +135,7 @@ class Crew:
         from roundsman.worker import Job, Queue
 
         folder = self.home / "incident"
-        (folder / "logs").mkdir(parents=True)
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
         row = {"ts": "2026-11-30T10:00:00Z", "level": "ERROR", "service": "pump", "msg": "dry"}
         (folder / "logs" / "pump.ndjson").write_text(json.dumps(row) + "\n", encoding="utf-8")
         policy = self.home / "policy.yaml"
