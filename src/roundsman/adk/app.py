@@ -25,7 +25,7 @@ from roundsman.adk.summariser import name_summariser
 from roundsman.errors import PolicyError, RefusedToStart, SetupChanged, UsageError
 from roundsman.guard import rules_for
 from roundsman.ledger import LiveRun, Store, open_store
-from roundsman.ledger.run import Operator
+from roundsman.ledger.judging import Operator
 from roundsman.policy import Policy, load_policy
 
 

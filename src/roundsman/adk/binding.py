@@ -29,7 +29,7 @@ from roundsman.guard.events import UserTurn
 from roundsman.guard.said import Said
 from roundsman.guard.trust import BETWEEN, MEMORY
 from roundsman.ledger import LiveRun, Store
-from roundsman.ledger.run import Operator
+from roundsman.ledger.judging import Operator
 
 _QUESTION = 500
 """Characters of a message that name the run in listings."""

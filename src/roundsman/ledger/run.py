@@ -10,30 +10,27 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from roundsman.errors import LedgerError, RunOver, WaitsForPerson
-from roundsman.guard import Account, Judgement, Kind, Placed, Verdict, apply, decide
+from roundsman.guard import Account, Placed, apply
 from roundsman.guard import events as ev
 from roundsman.guard.prints import as_json
-from roundsman.ledger.asking import open_questions, told, unasked
+from roundsman.ledger.asking import open_questions, told
 from roundsman.ledger.fold import fold, usage_of
 from roundsman.ledger.given_back import GivesBack
 from roundsman.ledger.history import History, charges
 from roundsman.ledger.ids import last_id, new_run_id
+from roundsman.ledger.judging import Judges, Operator
 from roundsman.ledger.lease import Lease
 from roundsman.ledger.records import Record, chain, no_such_run
 from roundsman.ledger.store import Store, taken
-from roundsman.ledger.waits import Waits
 
-E = TypeVar("E", bound=ev.Event)
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
-Operator = Callable[[ev.ActionBegins, str], None]
-"""Is told of an action that a person should have decided on, and why, where none can be waited for."""
 
 
-class LiveRun(Waits, GivesBack):
+class LiveRun(Judges, GivesBack):
     """One run tree of this process.
 
     `propose` judges what is about to happen and, when it may, makes the intent durable before it
@@ -216,93 +213,6 @@ class LiveRun(Waits, GivesBack):
 
     def _lost(self) -> None:
         self.broken = taken(self.run_id)
-
-    def judge(self, event: ev.Event) -> Verdict:
-        """Judge and record what was said; the event itself is not written."""
-        with self._lock:
-            self._refuse_broken()
-            self.heed()
-            if event.at == 0.0:
-                event = event.timed(self.clock())
-            judged = decide(self.rules, self.account, event)
-            self.note(judged, event)
-            self._ask(judged, event)
-            return judged.verdict
-
-    def weigh(self, event: ev.Event) -> Verdict:
-        """What would be said of this now. Nothing is recorded."""
-        return decide(self.rules, self.account, event.timed(self.clock())).verdict
-
-    def propose(self, event: E) -> tuple[Verdict, E]:
-        """Judge what is about to happen; when it may, its intent is durable on return.
-
-        Returns the verdict and the event as it may run (changed by Amend).
-        """
-        with self._lock:
-            self._refuse_broken()
-            self.heed()
-            event = event.timed(self.clock())
-            judged = decide(self.rules, self.account, event)
-            if self.cannot_wait and judged.verdict.kind is Kind.ASK:
-                judged = self._handed_over(judged, event)
-            verdict = judged.verdict
-            if verdict.kind <= Kind.AMEND:
-                self.note(judged, event, durable=False)  # rides with the intent
-                allowed = event if verdict.event is None else verdict.event
-                self.write(allowed)
-                return verdict, allowed  # type: ignore[return-value]
-            self.note(judged, event, durable=verdict.kind is not Kind.ASK)
-            self._ask(judged, event)
-            return verdict, event
-
-    def _handed_over(self, judged: Judgement, event: ev.Event) -> Judgement:
-        """Refused, since nobody can be waited for; whoever stands by is told of it."""
-        if self.operator is not None and isinstance(event, ev.ActionBegins):
-            try:
-                self.operator(event, judged.verdict.reason)
-            except Exception as error:  # somebody's code: it must not undo the refusal
-                told = f"the operator could not be told: {type(error).__name__}: {error}"
-                self.write(ev.Ruled(verdict="amend", rule="operator", layer="tool", reason=told))
-        return unasked(judged)
-
-    def settle(self, event: ev.Event, durable: bool = False) -> Verdict:
-        """Judge and write an outcome. It is on record whatever the verdict says of it."""
-        with self._lock:
-            event = event.timed(self.clock())
-            judged = decide(self.rules, self.account, event)
-            # one commit: a record without what was said of it would be judged by nobody after a
-            # crash
-            self.write(event, durable=False)
-            self.note(judged, event, durable=False)
-            if durable or judged.verdict.kind is Kind.STOP:
-                self._commit()
-            return judged.verdict
-
-    def note(self, judged: Judgement, event: ev.Event, durable: bool = True) -> None:
-        """Record what was said of an event."""
-        for verdict, applied in judged.said:
-            if verdict.kind is Kind.AMEND and verdict.event is not None and not verdict.changes:
-                continue
-            self.write(
-                ev.Ruled(
-                    verdict=verdict.kind.name.lower(),
-                    rule=verdict.rule,
-                    layer=verdict.layer,
-                    reason=verdict.reason,
-                    stop=verdict.stop,
-                    subject=getattr(event, "tool", "") or event.kind,
-                    subject_id=getattr(event, "id", ""),
-                    agent=getattr(event, "agent", ""),
-                    loop=getattr(event, "loop", ""),
-                    within=getattr(event, "within", ""),
-                    place=getattr(event, "place", ""),
-                    call=getattr(event, "call", "") or getattr(event, "request", ""),
-                    numbers=verdict.numbers,
-                    changes=verdict.changes,
-                    applied=applied,
-                ),
-                durable,
-            )
 
     def stop(self, reason: str, detail: str, rule: str = "", layer: str = "loop") -> None:
         """Make the account stopped; every later proposal is stopped too."""
