@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools import AgentTool, FunctionTool
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from roundsman.policy import Policy, load_policy
 from roundsman.testing import GuardedResult, ScriptedModel, assert_refused, call, run_guarded
@@ -216,3 +216,75 @@ async def test_a_stretch_of_time_is_shortened_and_the_model_is_told() -> None:
     assert (second["status"], second["rule"]) == ("blocked", "clamp")
     begun = [r.body["args"] for r in result.records if r.kind == "action_begins"]
     assert begun[0] == {"start": "now-3600s"}
+
+
+class Aliased(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    window_minutes: int = Field(default=1440, alias="window")
+
+
+class Chosen(BaseModel):
+    window: int = Field(
+        default=1440, validation_alias=AliasChoices("window", "window_minutes", "w")
+    )
+
+
+def aliased(range: Aliased) -> str:
+    """Log lines of a range."""
+    SEEN.append(getattr(range, "window_minutes", range))
+    return "lines"
+
+
+def chosen(ranges: list[Chosen]) -> str:
+    """Log lines of ranges."""
+    SEEN.extend(getattr(r, "window", r) for r in ranges)
+    return "lines"
+
+
+def anything(range: dict[str, Any]) -> str:
+    """Log lines of a range."""
+    SEEN.append(range)
+    return "lines"
+
+
+BOUND = {"effect": "read", "args": {"window": {"max": 60}}}
+
+
+async def run(function: Any, *calls: Any, bound: Any = None, **agent: Any) -> GuardedResult:
+    policy = load_policy("default").with_tools({function.__name__: bound or BOUND})
+    model = ScriptedModel([*calls, "done"])
+    return await run_guarded(
+        LlmAgent(name="a", model=model, tools=[function], **agent), "go", policy
+    )
+
+
+@pytest.mark.parametrize("key", ["window_minutes", "w", "Window", "window "])
+async def test_a_field_is_not_reached_by_another_of_its_names(key: str) -> None:
+    if key == "window_minutes":
+        await run(aliased, call("aliased", range={key: 999}), call("aliased", range={"window": 99}))
+        assert SEEN == [60]
+        SEEN.clear()
+    await run(chosen, call("chosen", ranges=[{key: 999}]), call("chosen", ranges=[{"window": 99}]))
+    assert SEEN == [60]
+
+
+@pytest.mark.parametrize("text", ['{"window": 999}', '{"window": ', "[999]", ""])
+async def test_a_text_in_place_of_an_object_is_refused(text: str) -> None:
+    result = await run(anything, call("anything", range=text))
+    assert SEEN == []
+    assert "range is a text; accepted: an object" in result.results("anything")[0]["reason"]
+    await run(chosen, call("chosen", ranges=[text]), call("chosen", ranges=text))
+    assert SEEN == []
+
+
+async def test_what_a_callback_changes_deep_inside_is_bounded_again() -> None:
+    def widen(tool: Any, args: dict[str, Any], tool_context: Any) -> None:
+        args["range"]["more"][0]["window"] = 999
+
+    asked = {"window": 3, "more": [{"window": 4}]}
+    await run(anything, call("anything", range=asked), before_tool_callback=widen)
+    assert SEEN == [{"window": 3, "more": [{"window": 60}]}]
+    SEEN.clear()
+    wide = {"window": 300, "more": [{"window": 4}]}  # amended first, then changed
+    await run(anything, call("anything", range=wide), before_tool_callback=widen)
+    assert SEEN == [{"window": 60, "more": [{"window": 60}]}]

@@ -9,6 +9,8 @@ import queue
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from contextvars import Context
 from functools import partial
 from multiprocessing.pool import ThreadPool
 from typing import Any
@@ -18,12 +20,15 @@ from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import InMemoryRunner
 from google.adk.tools import FunctionTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
+from google.genai import types
 from matrix_agents import ask
 from matrix_lab import Lab, converse
 
+from roundsman.errors import RefusedToStart
 from roundsman.policy import Policy, load_policy
 from roundsman.testing import ScriptedModel, call, run_guarded
 
@@ -334,7 +339,7 @@ async def test_a_model_called_by_an_older_thread_stops_the_run(worker: Any) -> N
     stopped = result.account.stopped
     assert stopped is not None
     assert (stopped.reason, stopped.rule) == ("failed", "coverage")
-    assert "by a thread that carries no account" in stopped.detail
+    assert "where the account of its run does not reach" in stopped.detail
     worker(lambda: asyncio.run(ask(model, 1)))  # nobody's run is under way now
     assert lab.steps == 2
     lab.log.clear()
@@ -342,3 +347,32 @@ async def test_a_model_called_by_an_older_thread_stops_the_run(worker: Any) -> N
     agent = LlmAgent(name="a", model=model, tools=[look])
     await converse(App(name="a", root_agent=agent), ["go"])
     assert lab.steps > 2
+
+
+async def test_an_agent_of_the_app_run_where_no_account_reaches_stops_the_run() -> None:
+    def app(lab: Lab) -> LlmAgent:
+        inner = lab.worker()
+
+        async def own() -> None:
+            runner = InMemoryRunner(agent=inner, app_name="own")
+            runner.auto_create_session = True
+            go = types.Content(role="user", parts=[types.Part(text="go")])
+            async for _ in runner.run_async(user_id="u", session_id="s", new_message=go):
+                pass
+
+        async def look() -> str:
+            """Look."""
+            with suppress(RefusedToStart):
+                await asyncio.create_task(own(), context=Context())
+            return "looked"
+
+        return LlmAgent(name="a", model=lab.model([call("look"), "done"]), tools=[look])
+
+    lab = Lab()
+    result = await run_guarded(app(lab), "go", strict("look"))
+    assert (lab.steps, lab.actions) == (1, 0)
+    assert result.account.stopped is not None
+    assert "agent 'worker' was run where the account" in result.account.stopped.detail
+    lab = Lab()
+    await converse(App(name="a", root_agent=app(lab)), ["go"])
+    assert lab.actions > 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from inspect import isfunction
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,9 +22,26 @@ class Signature:
     declared: Mapping[str, Mapping[str, Any]]
     missing: tuple[str, ...] = ()
 
-    def unknown(self, args: Iterable[str]) -> tuple[str, ...]:
-        """Those of `args` the tool does not have."""
-        return () if self.names is None else tuple(a for a in args if a not in self.names)
+    schema: Mapping[str, Any] = field(default_factory=dict)
+
+    def unknown(self, args: Mapping[str, Any]) -> tuple[str, ...]:
+        """Names in `args` the tool does not have, at any depth. An object takes a field by an alias,
+        too, which no bound speaks of."""
+        if self.names is None:
+            return ()
+        above = [a for a in args if a not in self.names]
+        properties = self.schema.get("properties")
+        known = properties if isinstance(properties, Mapping) else {}
+        inner = (n for a, v in args.items() for n in _strange(v, known.get(a), self.schema, a))
+        return (*above, *inner)
+
+
+def apart(value: Any) -> Any:
+    """A copy that shares no mapping and no list with `value`: whoever changes those later changes
+    nothing that was judged."""
+    if isinstance(value, dict):
+        return {key: apart(item) for key, item in value.items()}
+    return [apart(item) for item in value] if isinstance(value, list) else value
 
 
 _CACHE: WeakKeyDictionary[Any, tuple[frozenset[str], Signature]] = WeakKeyDictionary()
@@ -65,7 +82,74 @@ def _read(tool: Any, bounded: frozenset[str]) -> Signature:
         if said is not None:
             declared[path] = said
     missing = [] if names is None else _missing(schema, names, sorted(bounded))
-    return Signature(names, declared, tuple(missing))
+    for name, node in (schema.get("properties") or {}).items() if bounded else ():
+        if name not in declared and (shape := _shape(node, schema)):
+            declared[name] = {"type": shape}
+    return Signature(names, declared, tuple(missing), schema)
+
+
+def _strange(value: Any, node: Any, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Keys of `value`, at any depth, that an object of a known shape does not have."""
+    if not isinstance(node, Mapping):
+        return
+    shapes = _alternatives(node, schema)
+    if isinstance(value, list | tuple):
+        items = [s.get("items") for s in shapes if isinstance(s.get("items"), Mapping)]
+        if len(items) == 1:
+            for n, item in enumerate(value):
+                yield from _strange(item, items[0], schema, f"{path}[{n}]")
+    elif isinstance(value, Mapping):
+        objects = [s for s in shapes if isinstance(s.get("properties"), Mapping)]
+        loose = any(
+            s.get("additionalProperties") or s.get("patternProperties") or _is_open(s)
+            for s in shapes
+        )
+        for key, item in value.items() if objects and not loose else ():
+            nodes = [s["properties"][key] for s in objects if key in s["properties"]]
+            if not nodes:
+                yield f"{path}.{key}"
+            elif len(nodes) == 1:
+                yield from _strange(item, nodes[0], schema, f"{path}.{key}")
+
+
+def _is_open(shape: Mapping[str, Any]) -> bool:
+    """Whether anything fits: no type is told, or an object without fields."""
+    kind = str(shape.get("type", "")).lower()
+    return kind in ("", "object") and not shape.get("properties") and "enum" not in shape
+
+
+def _alternatives(
+    node: Mapping[str, Any], schema: Mapping[str, Any], deep: int = 0
+) -> list[Mapping[str, Any]]:
+    """What a value may look like, references followed."""
+    if isinstance(node.get("$ref"), str):
+        target: Any = schema
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target.get(part) if isinstance(target, Mapping) else None
+        node = target if isinstance(target, Mapping) else {}
+    choices = [*_listed(node.get("anyOf")), *_listed(node.get("oneOf"))]
+    if not choices or deep > 16:  # a schema may refer to itself
+        return [node]
+    inner = [c for c in choices if isinstance(c, Mapping)]
+    return [a for c in inner for a in _alternatives(c, schema, deep + 1)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _shape(node: Any, schema: Mapping[str, Any]) -> str:
+    """`object` for an argument that is one, or a list of them, and never a text; else empty."""
+    if not isinstance(node, Mapping):
+        return ""
+    shapes = _alternatives(node, schema)
+    items = [s["items"] for s in shapes if isinstance(s.get("items"), Mapping)]
+    kinds = {str(s.get("type", "")).lower() for s in shapes}
+    if "string" in kinds or any(_is_open(s) and not s.get("type") for s in shapes):
+        return ""
+    if "object" in kinds or any("properties" in s for s in shapes):
+        return "object"
+    return "object" if any(_shape(i, schema) for i in items) else ""
 
 
 def _missing(schema: Mapping[str, Any], names: frozenset[str], bounded: list[str]) -> list[str]:

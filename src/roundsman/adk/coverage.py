@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from roundsman.adk.audit import Audit, audit
+from roundsman.adk.strays import SEEN
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.ledger import LiveRun
-
-_SEEN = "roundsman_seen"
 
 
 class Coverage:
@@ -36,7 +35,7 @@ class Coverage:
     def mark(self, found: Audit) -> None:
         """Remember what was seen. The mark is copied with a node, as the engine clones them."""
         for node in found.nodes:
-            node.__dict__[_SEEN] = self
+            node.__dict__[SEEN] = self
         for model in found.models:
             self.hold(model)
 
@@ -50,7 +49,7 @@ class Coverage:
 
     def unseen(self, agent: Any) -> Audit | None:
         """The audit of an agent that is new, or that has become a gap since; else None."""
-        known = agent.__dict__.get(_SEEN) is self
+        known = agent.__dict__.get(SEEN) is self
         if known and getattr(agent, "code_executor", None) is None:
             return None
         found = self.audit(agent)

@@ -38,6 +38,7 @@ from roundsman.adk.kinds import is_function_node
 from roundsman.adk.live import check_config, check_live
 from roundsman.adk.model import guard_model, guard_registry, hook_model_class
 from roundsman.adk.past_objects import every_class
+from roundsman.adk.strays import refuse_stray
 from roundsman.adk.threads import start_raw, start_thread, submit, to_pool
 from roundsman.adk.tool_calls import hook_tool_class
 from roundsman.adk.waiting import Paused, farewell, pause
@@ -140,6 +141,8 @@ def _before_run(original: Any) -> Any:
             manager.set_skip_closing_plugins(True)
             invocation_context.plugin_manager = manager
             return await original(manager, invocation_context=invocation_context)
+        if guard is None and not any(hasattr(p, "roundsman_guard") for p in self.plugins):
+            refuse_stray(invocation_context.agent)
         return await original(self, invocation_context=invocation_context)
 
     return run_before_run_callback

@@ -27,6 +27,7 @@ from roundsman.adk.replies import Reply
 from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
 from roundsman.adk.room import settled
 from roundsman.adk.settling import Settler
+from roundsman.adk.strays import only_run
 from roundsman.adk.tickets import TICKETS, Ticket
 from roundsman.adk.tokens import measure_prompt
 from roundsman.adk.waiting import pause
@@ -121,15 +122,11 @@ def _stray(model: BaseLlm) -> str:
     not made. Returns why; empty for the call of somebody else."""
     if current_scope() is not None:
         return ""
-    under_way = [
-        run
-        for run, guard in list(GUARDS.items())
-        if run.account.open_actions and not run.account.ended and guard.coverage.holds(model)
-    ]
-    if len(under_way) != 1:
+    run = only_run(lambda coverage: coverage.holds(model))
+    if run is None:
         return ""
-    why = f"model {model.model!r} was called by a thread that carries no account of the run"
-    under_way[0].stop("failed", why, "coverage", "model")
+    why = f"model {model.model!r} was called where the account of its run does not reach"
+    run.stop("failed", why, "coverage", "model")
     return why
 
 

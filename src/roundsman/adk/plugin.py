@@ -9,7 +9,7 @@ from typing import Any
 
 from google.adk.plugins.base_plugin import BasePlugin
 
-from roundsman.adk.arguments import signature_of
+from roundsman.adk.arguments import apart, signature_of
 from roundsman.adk.binding import Opener, RunBinding
 from roundsman.adk.cancelled import CancelWatch
 from roundsman.adk.coverage import Coverage
@@ -173,7 +173,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             return refusal(tool.name, own)
         if isinstance(own.event, ActionBegins):
             proposal = own.event
-            tool_args.update(proposal.args)
+            tool_args.update(apart(proposal.args))
         undecided = self._scheduler.refusal(run, tool, tool_context)
         if undecided:
             return self._out_of_turn(run, proposal, undecided)
@@ -190,7 +190,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if verdict.kind > Kind.AMEND:
             return refusal(tool.name, verdict)
         if verdict.kind is Kind.AMEND:
-            tool_args.update(action.args)
+            tool_args.update(apart(action.args))
         tool_args.update(action.idempotency)
         verdict = replace(verdict, changes=own.changes + verdict.changes)
         OPEN[key_of(tool_context)] = Open(run, self, action, verdict, tool, proposed=not later)
@@ -242,7 +242,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             id=action,
             loop=current_loop(),
             tool=name,
-            args=dict(args),
+            args=apart(args),
             agent=agent,
             within=current_action_id(),
             place=place,

@@ -160,15 +160,20 @@ class _Walk:
         alike = next((b for b in self.bounds if "." not in b and skeleton(b) == skeleton(key)), "")
         if alike:
             self.found.problems.append(f"{shown(key)} is not spelled {alike!r}; write it so")
+        if isinstance(value, str) and self.event.declared.get(path, {}).get("type") == "object":
+            # a tool may read it as JSON, and what is in it was never looked at
+            self.found.problems.append(f"{place} is a text; accepted: an object")
         if isinstance(value, Mapping):
             return self.mapping(value, path, place)
         if isinstance(value, list | tuple):
             return (
                 [
-                    self.value(v, path, "", f"{place}[{n}]") if isinstance(v, Mapping | list) else v
+                    self.value(v, path, "", f"{place}[{n}]")
+                    if isinstance(v, Mapping | list | str)
+                    else v
                     for n, v in enumerate(value)
                 ]
-                if any(isinstance(v, Mapping | list) for v in value)
+                if any(isinstance(v, Mapping | list | str) for v in value)
                 else value
             )
         return value
