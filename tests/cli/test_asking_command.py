@@ -39,6 +39,9 @@ def test_a_run_asks_is_answered_and_goes_on_to_its_end(home: Path) -> None:
     assert report["stop"]["detail"] == "q1: 1 of 1 steps used"
     run_id = report["run_id"]
     assert "waits for a person" in report["cause"]["because"]
+    shown = call("runs", "show", run_id)[1]
+    assert "Waiting for a person: q1: 1 of 1 steps used" in shown
+    assert "No cause found" not in shown
     rows = json.loads(call("pending", "--json")[1])
     assert [(r["run_id"], r["question"], r["limits"]) for r in rows] == [(run_id, "q1", ["steps"])]
     assert f"roundsman grant {run_id} q1 --steps N" in call("pending", run_id[:8])[1]

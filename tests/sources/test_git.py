@@ -122,6 +122,30 @@ def test_a_service_is_known_by_its_name_in_the_paths(repo: Repo) -> None:
     assert [one.service for one in found] == ["pay", "ledger", "pay", "shop"]
 
 
+def test_of_a_folder_inside_a_repository_only_its_own_changes_count(repo: Repo) -> None:
+    repo.commit("first", {"api/x.yaml": "pool: 4\n", "web/x.yaml": "pool: 4\n"})
+    repo.commit("web", {"web/x.yaml": "pool: 5\n"})
+    mine = repo.commit("both", {"api/x.yaml": "pool: 9\n", "web/x.yaml": "pool: 6\n"})
+    repo.run("tag", "web-v2")
+    repo.run("tag", "api-v2")
+    repo.run("checkout", "-q", "-b", "side", "HEAD~1")
+    repo.commit("in a branch", {"api/y.yaml": "a: 1\n"})
+    repo.run("checkout", "-q", "main")
+    repo.now += 60
+    repo.run("merge", "-q", "--no-ff", "--no-gpg-sign", "-m", "merged", "side")
+    source = GitSource(repo.path / "api")
+    found = source.changes(ALL)
+    commits = [one for one in found if one.kind == "commit"]
+    assert [one.text.partition("\n")[0] for one in commits] == ["first", "both", "merged"]
+    assert commits[1].name == mine
+    assert commits[1].diff == {"pool": ("4", "9")} or commits[1].diff == {"pool": (4, 9)}
+    assert "web/" not in commits[1].patch
+    assert "+a: 1" in commits[2].patch
+    assert [one.name for one in found if one.kind == "tag"] == ["api-v2"]
+    assert any("only changes below api/" in one.why for one in source.unseen)
+    assert not GitSource(repo.path).unseen
+
+
 def test_a_bare_repository_is_read_as_well(repo: Repo, tmp_path: Path) -> None:
     repo.commit("base", {"api/a": "1"})
     repo.run("clone", "-q", "--bare", str(repo.path), str(tmp_path / "copy.git"))

@@ -216,7 +216,8 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
     if incident.runbook:
         report["runbook"] = incident.runbook.as_dict()
     cause = settle([], [])
-    report |= {key: cause.pop(key) for key in _BESIDE}
+    report |= {key: cause.pop(key) for key in _BESIDE if key != "broken"}
+    del cause["broken"]
     report["cause"] = cause | {"because": "the report was left before the verdict was settled"}
     missing: list[dict[str, Any]] = []
     _save(run, report, missing)
@@ -237,7 +238,7 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
     if left and said and report["cause"]["abstained"]:
         note = "; part of the window was not looked at (see what was not seen)"
         report["cause"]["because"] += note
-    report["unseen"] = [*incident.unseen, *left, *report.pop("broken"), *missing]
+    report["unseen"] = [*incident.unseen, *left, *report.pop("broken", []), *missing]
     if run.broken and report["stop"]["reason"] != "asked":
         report["cause"]["next_action"] = (
             f"when the journal can be used: roundsman resume {run.run_id}"
@@ -266,11 +267,17 @@ def _verdict(report: dict[str, Any], evidence: list[dict[str, Any]]) -> dict[str
 
 def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
     """An abstention says "nothing moved" only when somebody looked."""
-    if not cause.get("abstained"):
-        return cause
     stop = report["stop"]
+    if not cause.get("abstained"):
+        waits = "; the investigation is not over: it waits for a person"
+        return (
+            cause | {"because": f"{cause['because']}{waits}"}
+            if stop["reason"] == "asked"
+            else cause
+        )
     if stop["reason"] == "asked":
         return cause | {
+            "instead": f"Waiting for a person: {stop['detail'] or 'a question'}"[:200],
             "because": "the investigation is not over: it waits for a person",
             "next_action": f"answer it (roundsman pending {report['run_id']}), then resume it",
         }

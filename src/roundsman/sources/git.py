@@ -46,7 +46,8 @@ _TAG = re.compile(r"(?P<service>.+?)[/@_-]v?\d[\w.+-]*")
 class GitSource(BaseSource):
     """Satisfies Source with the changes of one repository, bare or not, along its current branch.
 
-    A merge counts as one change at the time it was merged. `known`: names of services the other sources
+    A merge counts as one change at the time it was merged. Of a folder inside a repository only what changes
+    something below it counts, and that is noted. `known`: names of services the other sources
     know, by which a commit's service is recognised in its paths. Raises SourceError when it is no
     repository.
     """
@@ -63,12 +64,17 @@ class GitSource(BaseSource):
         if not path.is_dir():
             raise SourceError(f"--git {path}: no such folder")
         self._run("rev-parse", "--git-dir")
+        prefix = self._run("rev-parse", "--show-prefix").strip()
+        self._below = (".",) if prefix else ()
         self._empty = not self._run("for-each-ref", "--count=1", "--format=%(refname)").strip()
         if self._empty:
             raise SourceError(f"--git {path}: the repository has no commit yet")
         top = path.resolve()
         name = top.parent.name if top.name == ".git" else top.name
         self._own_name = name.removesuffix(".git")
+        if prefix:
+            why = f"--git names a folder inside of it: only changes below {prefix} are looked at"
+            self.note(Unseen(f"the rest of the repository around {path}", why))
 
     def changes(self, window: Window) -> list[Change]:
         """Commits of the branch and tags in the window, oldest first."""
@@ -82,7 +88,8 @@ class GitSource(BaseSource):
         """The log of the window with its diffs."""
         since, until = f"--since={iso(round(window.start))}", f"--until={iso(round(window.end))}"
         where = str(self.path)
-        return Command(("git", "-C", where, "log", "-p", "--first-parent", since, until))
+        below = ("--", *self._below) if self._below else ()
+        return Command(("git", "-C", where, "log", "-p", "--first-parent", since, until, *below))
 
     def _commits(self, window: Window) -> list[Change]:
         begun = time.monotonic()
@@ -90,7 +97,7 @@ class GitSource(BaseSource):
         text = self._run(
             "log", *_PLAIN, "-z", "--name-only", f"--max-count={MOST_COMMITS + 1}",
             f"--since=@{int(window.start) - 1}", f"--until=@{int(window.end) + 1}",
-            "--format=%x01%H%x02%ct%x02%P%x02%B%x02", "--end-of-options", "HEAD", "--",
+            "--format=%x01%H%x02%ct%x02%P%x02%B%x02", "--end-of-options", "HEAD", "--", *self._below,
         )  # fmt: skip
         rows = []
         for part in text.split("\x01")[1:]:
@@ -126,7 +133,9 @@ class GitSource(BaseSource):
             )
         if left:
             why = f"diffs not read (over {MOST_DIFFS} commits or {SECONDS:.0f} s)"
-            self.note(Unseen(f"commits of {self.path}", why, left))
+            unread = [when for sha, when, *_ in rows[:MOST_COMMITS] if sha not in self._diffs]
+            times = f"from {iso(min(unread))} to {iso(max(unread))}"
+            self.note(Unseen(f"commits of {self.path} {times}", why, left))
         return found
 
     def _diff(self, sha: str, above: Sequence[str]) -> str:
@@ -134,8 +143,9 @@ class GitSource(BaseSource):
         if not above or not _SHA.fullmatch(above[0]):
             return ""
         return self._run(
-            "diff", *_PLAIN[:3], "--unified=2", "--end-of-options", above[0], sha, "--", most=_DIFF
-        ).strip()
+            "diff", *_PLAIN[:3], "--unified=2", "--end-of-options", above[0], sha, "--", *self._below,
+            most=_DIFF,
+        ).strip()  # fmt: skip
 
     def _is_new(self, above: Sequence[str], files: Sequence[str]) -> bool:
         """Whether nothing lay in the one folder of a commit's files before it."""
@@ -144,7 +154,7 @@ class GitSource(BaseSource):
             return False
         (top,) = tops
         return not self._run(
-            "ls-tree", "--name-only", "--end-of-options", above[0], "--", top
+            "ls-tree", "--full-tree", "--name-only", "--end-of-options", above[0], "--", top
         ).strip()
 
     def _tags(self, window: Window) -> list[Change]:
@@ -159,6 +169,8 @@ class GitSource(BaseSource):
             if at.isdigit() and window.holds(float(at)):
                 match = _TAG.fullmatch(name)
                 service = match["service"].rpartition("/")[2] if match else self._own_name
+                if self._below and service.lower() != self._own_name.lower():
+                    continue
                 text = f"{subject} {target or sha}"[:_TEXT]
                 commit = target or sha
                 found.append(Change(float(at), "tag", service, name, {}, text, commit))

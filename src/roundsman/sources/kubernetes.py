@@ -111,13 +111,13 @@ class KubernetesSource(BaseSource):
             deployment = self._deployments.get(key)
             newest = max((_created(one) or 0.0 for one in sets), default=0.0)
             for before, one in zip([None, *sets[:-1]], sets, strict=True):
-                when, kind = _created(one), "deploy"
+                when = _created(one)
                 if when is None:
                     continue
                 if one is sets[-1] and when < newest:
                     # an older ReplicaSet with the highest revision was taken back into use
                     when = _last_rollout(deployment) or when
-                yield _rollout(one, before, deployment, key, when, kind)
+                yield _rollout(one, before, deployment, key, when)
 
     def _read_events(self) -> list[LogLine]:
         found = []
@@ -159,7 +159,7 @@ def _last_rollout(deployment: Item | None) -> float | None:
 
 
 def _rollout(
-    one: Item, before: Item | None, deployment: Item | None, key: str, when: float, kind: str
+    one: Item, before: Item | None, deployment: Item | None, key: str, when: float
 ) -> Change:
     new, old = _settings(one), _settings(before) if before is not None else {}
     diff = {
@@ -173,7 +173,7 @@ def _rollout(
     tag = _COMMIT.search(name)
     known = before is not None
     return Change(
-        when, kind, service, name, diff if known else {}, told[:2000], tag[1] if tag else "",
+        when, "deploy", service, name, diff if known else {}, told[:2000], tag[1] if tag else "",
         first=_revision(one) == 1,
     )  # fmt: skip
 
