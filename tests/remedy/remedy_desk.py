@@ -21,9 +21,9 @@ class Desk:
     world: World
     run_id: str
 
-    def say(self, *args: str) -> tuple[int, str]:
+    def say(self, *args: str, keys: str = "") -> tuple[int, str]:
         """(exit status, what was printed)."""
-        done = CliRunner().invoke(cli, args, standalone_mode=False)
+        done = CliRunner().invoke(cli, args, input=keys, standalone_mode=False)
         if done.exception is not None:
             if not isinstance(done.exception, RoundsmanError):
                 raise done.exception

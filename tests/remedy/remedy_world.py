@@ -90,8 +90,9 @@ def broken_world(folder: Path) -> World:
     now = time.time()
     onset = now - 120
     rows: list[list[object]] = [["timestamp", "service", "metric", "value"]]
-    for n in range(120):
-        at = now - 600 + n * 5
+    # every 5 s, and of late so often that a few looks fit into no time
+    for n, at in enumerate([*(now - 600 + n * 5 for n in range(120)),
+                            *(now - 0.3 + n / 100 for n in range(30))]):  # fmt: skip
         bad = at >= onset
         rows.append(
             [f"{at:.3f}", SERVICE, "http_requests_5xx_rate", 6.0 + n % 2 / 10 if bad else 0.0]

@@ -174,10 +174,38 @@ def test_an_abstained_verdict_proposes_nothing(desk: Desk, monkeypatch: pytest.M
 def test_what_cannot_be_watched_is_not_begun(desk: Desk) -> None:
     metrics = desk.world.incident / "metrics" / "till.csv"
     rows = metrics.read_text().splitlines()
-    metrics.write_text("\n".join([rows[0], *rows[1:-150]]))  # the newest sample is minutes old
+    metrics.write_text("\n".join([rows[0], *rows[1:-180]]))  # the newest sample is minutes old
     code, told = desk.say("remedy", "apply", desk.run_id, "set-config-back")
     assert (code, "cannot be watched" in told, "--prometheus URL" in told) == (2, True, True)
     assert "it cannot be begun" in desk.say("remedy", "propose", desk.run_id)[1]
+
+
+def test_looks_that_do_not_fit_into_the_time_are_told_before(desk: Desk) -> None:
+    metrics = desk.world.incident / "metrics" / "till.csv"
+    rows = metrics.read_text().splitlines()
+    metrics.write_text("\n".join([rows[0], *rows[1:-90]]))  # a sample every 5 s
+    desk.world.declare(within="10s")
+    code, told = desk.say("remedy", "apply", desk.run_id, "set-config-back")
+    assert (code, "is sampled every 5 s: 2 looks do not fit within 10 s" in told) == (2, True), told
+
+
+def test_at_a_terminal_it_is_asked_right_away(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from roundsman.cli import remedy as command
+
+    monkeypatch.setattr(command, "_somebody_is_there", lambda: True)
+    args = ("remedy", "apply", desk.run_id, "set-config-back")
+    code, printed = desk.say(*args, keys="n\n")
+    assert (code, "run exactly this call now? [y/N]" in printed) == (5, True), printed
+    assert desk.world.restarts == 0
+    pending = desk.say("pending")[1]
+    assert "would do: in " in pending
+    assert "if it does not help: the settings get" in pending
+    assert desk.say("stop", "--all")[0] == 0
+    code, printed = desk.say(*args, keys="y\n")
+    assert (code, desk.world.pool, desk.world.restarts) == (0, 4, 1), printed
+    assert "DONE: what broke is back" in printed
+    assert "to undo it   in " in printed
+    assert "its next deploy brings the trouble back" in printed
 
 
 def test_what_is_back_already_needs_no_remedy(desk: Desk) -> None:

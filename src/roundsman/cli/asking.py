@@ -55,6 +55,10 @@ def _open_in(store: Store, run_id: str, alone: bool) -> list[dict[str, Any]]:
         records = store.records(run_id)
         still, known = fold(records).asks.open, asked_in(records)
         rows = [as_data(run_id, asked) for name, (asked, _) in known.items() if name in still]
+        setup = records[0].body.get("setup") if records else None
+        if isinstance(setup, dict) and setup.get("what") == "remedy":
+            would = {key: setup.get(key) for key in ("dry_run", "undo")}
+            rows = [row | would for row in rows]
         if status != "running":  # else it is not known yet how they end
             rows += [
                 {
@@ -86,6 +90,9 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     lines = [f"{run_id}  {name}  {clean(row['reason'], 300)}{expires}"]
     if row.get("tool"):
         lines.append(f"  {clean(row['tool'], 120)}({clean(canonical(row['args']), 100_000)})")
+    lines += [f"  would do: {clean(one, 2000)}" for one in row.get("dry_run") or ()]
+    if row.get("undo"):
+        lines.append(f"  if it does not help: {clean(row['undo'], 300)}")
     if row["about"] == "unknown":
         lines.append(f"  roundsman settle {run_id} {name} done|not-done|again")
     elif row["about"] == "limit":

@@ -169,6 +169,8 @@ def watched(
         return 130
     if report["stop"]["reason"] == "asked":
         _tell_what_is_asked(report)
+    elif not as_json and not (report.get("cause") or {}).get("abstained", True):
+        click.echo(f"what could be done: roundsman remedy propose {report['run_id']}", err=True)
     return exit_code(report)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ _json = click.option("--json", "as_json", is_flag=True, help="Machine-readable o
 _remedies = click.option(
     "--remedies",
     multiple=True,
-    envvar="ROUNDSMAN_REMEDIES",
     metavar="FILE|FILE.py:CLASS|MODULE:CLASS",
-    help="How things are changed here (a .yaml file), and remedies of your own.",
+    help="How things are changed here (a .yaml file; default: $ROUNDSMAN_REMEDIES), and remedies of "
+    "your own.",
 )
 _EXITS = {"done": 0, "rolled back": 4, "roll back failed": 4, "waiting": 5, "unknown": 5}
 
@@ -170,6 +171,9 @@ def followed(work: Callable[[Any], dict[str, Any]], as_json: bool) -> int:
 
 
 def _catalogue(given: tuple[str, ...]) -> Catalogue:
-    from roundsman.remedy.catalogue import load_catalogue
+    from roundsman.remedy.catalogue import FILES, load_catalogue
 
+    usual = os.environ.get("ROUNDSMAN_REMEDIES", "")
+    if usual and not any(one.lower().endswith(FILES) for one in given):
+        given = (usual, *given)
     return load_catalogue(given)

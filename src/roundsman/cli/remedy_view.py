@@ -18,6 +18,8 @@ def proposal_lines(found: Mapping[str, Any]) -> Iterator[str]:
         return
     cause = found["cause"]
     yield f"{clean(cause['change'] or cause['statement'], 500)} (confidence {cause['confidence']})"
+    if cause["confidence"] == "low":
+        yield f"the confidence is low: look at what else it may be first, roundsman runs show {run_id}"
     fitting = [row for row in found["proposals"] if row["fits"]]
     for row in fitting:
         yield ""
@@ -30,6 +32,8 @@ def proposal_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     if not fitting:
         yield "no remedy fits; nothing is proposed"
+        if not found["remedies"] and cause["service"]:
+            yield from _how_to_declare(clean(str(cause["service"]), 100))
     else:
         yield from _verify_lines(found["verify"])
     left = [row for row in found["proposals"] if not row["fits"]]
@@ -37,6 +41,13 @@ def proposal_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield "does not fit:"
     for row in left:
         yield f"  {row['remedy']}: {clean(row['why_not'], 500)}"
+
+
+def _how_to_declare(service: str) -> Iterator[str]:
+    yield f"declare how {service} is changed in a file, and give it as --remedies FILE:"
+    yield "  version: 1"
+    yield "  services:"
+    yield f"    {service}: {{settings: PATH, restart: [COMMAND, ARGUMENT]}}"
 
 
 def _call_lines(row: Mapping[str, Any]) -> Iterator[str]:
@@ -48,6 +59,8 @@ def _call_lines(row: Mapping[str, Any]) -> Iterator[str]:
     yield _row("touches", f"{clean(row['resource'], 200)} ({row['effect']})")
     yield _row("if no help", clean(row["undo"], 300))
     yield _row("undo by hand", clean(row["undo_by_hand"], 1000))
+    if row["afterwards"]:
+        yield _row("afterwards", clean(row["afterwards"], 500))
     call = f"{row['call']['tool']}({clean(canonical(row['call']['args']), 100_000)})"
     yield _row("exact call", call)
     yield _row("digest", row["digest"])
@@ -97,6 +110,10 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _step_lines(report["steps"])
     if report["by_hand"]:
         yield _row("by hand now", clean(report["by_hand"], 1000))
+    if report["outcome"] == "done":
+        yield _row("to undo it", clean(report["undo_by_hand"], 1000))
+        if report["afterwards"]:
+            yield _row("afterwards", clean(report["afterwards"], 500))
     if report["status"] in ("interrupted", "running") or report.get("broken_off"):
         yield _row("go on", f"roundsman resume {run_id}")
 

@@ -67,6 +67,10 @@ class Remedy(ABC):
         died in the middle, and after `undo`."""
         return None
 
+    def afterwards(self, *_: Any, **args: Any) -> str:
+        """What is left to do when it has helped, in one line; empty when nothing is."""
+        return ""
+
     def undo_by_hand(self, *_: Any, **args: Any) -> str:
         """What a person does when `undo` fails, in one line."""
         return f"put back by hand what {self.name} did"

@@ -18,7 +18,7 @@ from roundsman.remedy.base import Remedy, check_remedy
 from roundsman.remedy.builtin import BUILTIN
 from roundsman.remedy.config import Config, Configured, load_config
 
-_FILES = (".yaml", ".yml")
+FILES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def load_catalogue(given: Sequence[str]) -> Catalogue:
     """
     config, own, kept = Config(), list[str](), list[str]()
     for one in given:
-        if one.lower().endswith(_FILES):
+        if one.lower().endswith(FILES):
             if config.file:
                 raise UsageError(
                     f"--remedies {one}: {config.file} is given already; put them in one"

@@ -84,7 +84,7 @@ class Configured(Remedy):
     def missing(self, service: str, key: str, what: str) -> str:
         """Why it does not fit: something is not declared."""
         if not self.config.file:
-            return f"it is not known how {service} is changed: give --remedies FILE with its {key}"
+            return f"it is not known how {service} is changed: no file of remedies names its {key}"
         near = get_close_matches(service, list(self.config.services), 1)
         meant = f" (it names {near[0]!r})" if near and near[0] != service else ""
         return f"{self.config.file} names no {key} of {service}{meant}: {what}"

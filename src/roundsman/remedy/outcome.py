@@ -14,6 +14,7 @@ from roundsman.ledger.asking import asked_in
 from roundsman.ledger.view import evidence, guard_actions
 from roundsman.remedy.names import VERIFY, apply_tool, look_tool, undo_tool
 
+_TOLD = ("resource", "dry_run", "undo", "undo_by_hand", "afterwards", "verify")
 WHAT = "remedy"
 """What a run of this room calls itself in its setup."""
 DONE, ROLLED_BACK, FAILED_BACK = "done", "rolled back", "roll back failed"
@@ -142,7 +143,7 @@ def report_of(store: Store, run_id: str) -> dict[str, Any]:
         "cause": {key: finding[key] for key in ("service", "change", "kind", "confidence")},
         "call": {"tool": tool, "args": setup["args"]},
         "digest": exact_digest(tool, setup["args"]),
-        **{key: setup[key] for key in ("resource", "dry_run", "undo", "undo_by_hand", "verify")},
+        **{key: setup[key] for key in _TOLD},
         **outcome_of(setup, records, under_way=info.status == "running"),
         "asked": [as_data(run_id, *one) for one in asked_in(records).values()],
         "stop": {key: str(ends.get(key, "")) for key in ("reason", "rule", "detail")},

@@ -17,8 +17,6 @@ from roundsman.remedy.names import apply_tool
 from roundsman.remedy.telemetry import Reads, limit, reader, sources_of, state_now
 from roundsman.sources.spec import SourceSpec
 
-_FRESH_S = 120.0
-
 
 @dataclass(frozen=True)
 class Proposal:
@@ -51,6 +49,7 @@ class Proposal:
             "dry_run": [str(line) for line in one.dry_run(**self.args)],
             "undo": one.undoing,
             "undo_by_hand": one.undo_by_hand(**self.args),
+            "afterwards": one.afterwards(**self.args),
         }
 
 
@@ -112,11 +111,11 @@ class Watching:
         }
 
 
-def watching(finding: Finding, spec: SourceSpec) -> Watching:
+def watching(finding: Finding, spec: SourceSpec, verifying: Verifying) -> Watching:
     """Whether the metrics that broke can be watched, and how they are now."""
     try:
         reads = reader(spec)
-        looks, why = state_now(reads, finding.broken, _FRESH_S)
+        looks, why = state_now(reads, finding.broken, verifying)
     except (SourceError, UsageError) as error:
         return Watching(None, [], str(error))
     rows = [
@@ -124,8 +123,6 @@ def watching(finding: Finding, spec: SourceSpec) -> Watching:
          "back": one.back}
         for one in looks
     ]  # fmt: skip
-    if not why and all(one.back for one in looks):
-        why = "every metric that broke is back already; nothing would show whether it helped"
     return Watching(reads, rows, why)
 
 
@@ -140,12 +137,14 @@ def propose(store: Store, run_id: str, catalogue: Catalogue, sources: SourceSpec
     shown = {
         k: cause.get(k) for k in ("service", "change", "kind", "confidence", "statement", "since")
     }
-    found: dict[str, Any] = {"run_id": run_id, "cause": shown, "proposals": [], "verify": None}
+    found: dict[str, Any] = {"run_id": run_id, "cause": shown, "proposals": [], "verify": None,
+                             "remedies": list(catalogue.given)}  # fmt: skip
     if because := why_nothing(run_id, cause):
         return found | {"because": because}
     finding = finding_of(store, run_id)
     rows = proposals(catalogue, finding)
-    seen = watching(finding, sources if sources else sources_of(store, run_id))
+    spec = sources if sources else sources_of(store, run_id)
+    seen = watching(finding, spec, catalogue.config.verify)
     return found | {
         "because": "",
         "proposals": [one.to_json() for one in rows],

@@ -83,7 +83,7 @@ def begin(
     if offer.args is None:
         raise UsageError(f"{name} does not fit run {run_id}: {offer.why_not}")
     spec = sources if sources else sources_of(store, run_id)
-    seen = watching(finding, spec)
+    seen = watching(finding, spec, catalogue.config.verify)
     if seen.why_not:
         raise UsageError(f"{name} is not begun: {seen.why_not}")
     case = _case(store, remedy, offer.args, finding, catalogue, spec, tell)
@@ -202,6 +202,7 @@ def _case(
         "resource": remedy.resource(**args),
         "undo": remedy.undoing,
         "undo_by_hand": remedy.undo_by_hand(**args),
+        "afterwards": remedy.afterwards(**args),
         "verify": verifier.text,
         "dry_run": [str(line) for line in remedy.dry_run(**args)],
         "finding": finding.to_json(),

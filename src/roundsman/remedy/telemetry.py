@@ -14,6 +14,7 @@ from roundsman.analysis.symptoms import kinds_of, more_is_better
 from roundsman.errors import SourceError
 from roundsman.investigate.request import Request
 from roundsman.ledger import Store
+from roundsman.remedy.config import Verifying
 from roundsman.remedy.finding import Broken
 from roundsman.sources import IncidentFolder, Series, Window
 from roundsman.sources.spec import SourceSpec
@@ -25,6 +26,7 @@ _PART = 0.1
 """A metric is back when it has come this near to its level before, as a part of the whole way."""
 _NOISE = 3.0
 _STALE_STEPS, _STEP = 3.0, 15.0
+_FRESH_S, _OLDEST_S = 120.0, 1800.0
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,14 @@ class Reads(Protocol):
 
 @dataclass(frozen=True)
 class Look:
-    """One look at one metric. `value` is None when nothing new was there; `at` is of the newest sample."""
+    """One look at one metric. `value` is None when nothing new was there; `at` is of the newest sample,
+    `step` how far apart its samples are (seconds)."""
 
     broken: Broken
     at: float
     value: float | None
     back: bool
+    step: float = 0.0
 
     @property
     def text(self) -> str:
@@ -115,7 +119,8 @@ def look(reads: Reads, broken: Broken, after: float, now: float) -> Look:
         return Look(broken, at, None, False)
     values = [float(one.values[-1]) for one in current]
     value = sum(values)
-    return Look(broken, at, value, limit(broken).holds(value))
+    step = max(_step(one) for one in current)
+    return Look(broken, at, value, limit(broken).holds(value), step)
 
 
 def _of_family(series: Series, broken: Broken) -> bool:
@@ -129,9 +134,12 @@ def _of_family(series: Series, broken: Broken) -> bool:
 
 def _is_current(series: Series, newest: float) -> bool:
     """Whether it goes on: the last sample of one that ended is no value of now."""
+    return float(series.times[-1]) >= newest - _STALE_STEPS * _step(series)
+
+
+def _step(series: Series) -> float:
     times = series.times[-20:]
-    step = float(np.median(np.diff(times))) if times.size > 1 else _STEP
-    return float(series.times[-1]) >= newest - _STALE_STEPS * step
+    return float(np.median(np.diff(times))) if times.size > 1 else _STEP
 
 
 def sources_of(store: Store, run_id: str) -> SourceSpec:
@@ -191,11 +199,10 @@ def _from_server(url: str, headers: Sequence[str], window: Window, name: str) ->
     return Reading(source.series(window), extent.end if extent is not None else 0.0)
 
 
-def state_now(reads: Reads, broken: tuple[Broken, ...], fresh: float) -> tuple[list[Look], str]:
+def state_now(
+    reads: Reads, broken: tuple[Broken, ...], verifying: Verifying
+) -> tuple[list[Look], str]:
     """How the metrics are now, and why a remedy could not be verified by them; empty when it can.
-
-    Args:
-        fresh: seconds within which the newest sample must be.
 
     Raises:
         SourceError: the source does not answer.
@@ -203,13 +210,30 @@ def state_now(reads: Reads, broken: tuple[Broken, ...], fresh: float) -> tuple[l
     if not broken:
         return [], "no metric showed the harm, only log lines; no number says whether it helped"
     now = time.time()
-    looks = [look(reads, one, now - fresh, now) for one in broken]
+    looks = [look(reads, one, now - _FRESH_S, now) for one in broken]
+    for n, one in enumerate(looks):
+        if one.value is None and now - _OLDEST_S < one.at:  # a metric may be sampled that rarely
+            wider = look(reads, one.broken, now - _OLDEST_S, now)
+            rarely = wider.step * _STALE_STEPS > now - wider.at
+            looks[n] = wider if wider.value is not None and rarely else one
     blind = [one for one in looks if one.value is None]
     if blind:
         old = f"its newest sample is {_age(now - blind[0].at)} old" if blind[0].at else "no sample"
         return looks, (
             f"{blind[0].broken.service} {blind[0].broken.metric} cannot be watched ({old}); give the "
             "live metrics: --prometheus URL"
+        )
+    slowest = max(looks, key=lambda one: one.step)
+    need = verifying.settle + (verifying.looks + 1) * slowest.step
+    if need > verifying.within:
+        return looks, (
+            f"{slowest.broken.service} {slowest.broken.metric} is sampled every {_age(slowest.step)}: "
+            f"{verifying.looks} looks do not fit within {verifying.within:g} s; give verify: within"
+        )
+    if all(one.back for one in looks):
+        return (
+            looks,
+            "every metric that broke is back already; nothing would show whether it helped",
         )
     return looks, ""
 

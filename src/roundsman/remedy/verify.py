@@ -86,6 +86,8 @@ class Verifier:
             return [look(self.reads, one, after, now) for one in self.broken]
         except SourceError as error:
             return f"cannot be read: {error}"
+        except Exception as error:  # what was applied must not stay so because nobody can look
+            return f"cannot be read: {type(error).__name__}: {error}"[:500]
 
     def _newer(self, looked: Sequence[Look], newest: dict[int, float]) -> bool:
         """Whether there is something new to look at: the same sample twice is one look."""

@@ -43,6 +43,10 @@ class RestartService(Configured):
         """Nothing."""
         return "nothing was to be undone: a restart changes no setting"
 
+    def afterwards(self, service: str, **args: Any) -> str:
+        """A restart mends no cause."""
+        return f"what {service} suffered from is still there: find out what it was, before it comes back"
+
     def undo_by_hand(self, **args: Any) -> str:
         """Nothing."""
         return "nothing is to be undone; see that the service runs"

@@ -106,6 +106,10 @@ class RevertCommit(Configured):
         """No commit of ours: it was not. There is one: the deploy may or may not have run."""
         return None if _is_ours(repository, commit, head) else False
 
+    def afterwards(self, repository: str, commit: str, **args: Any) -> str:
+        """Nothing was pushed."""
+        return f"the revert of {commit[:12]} is in {repository} and was not pushed: have it pushed"
+
     def undo_by_hand(self, repository: str, commit: str, deploy: list[str], **args: Any) -> str:
         """Git and the command."""
         return (

@@ -119,6 +119,13 @@ class SetConfigBack(Configured):
             return None if restart else True
         return None
 
+    def afterwards(self, service: str, file: str, **args: Any) -> str:
+        """A file edited in place is not what is deployed next."""
+        return (
+            f"{file} alone was changed: have it changed where {service} is deployed from, or its next "
+            "deploy brings the trouble back"
+        )
+
     def undo_by_hand(self, file: str, settings: Pair, restart: list[str], **args: Any) -> str:
         """The edit and the command."""
         edits = ", ".join(f"{key} to {pair['now']!r}" for key, pair in settings.items())
