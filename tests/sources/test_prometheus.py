@@ -115,6 +115,24 @@ def test_a_window_is_asked_once_and_at_some_240_points(serve):
     assert len(stub.asked) == before
 
 
+def test_of_one_name_alone_nothing_else_is_asked(serve):
+    names = ("jobs_total", "jobs_failed_total", "wait_seconds_bucket", "depth")
+    stub = serve(Store({name: flat({"service": "api"}) for name in names}))
+    for only, found in (
+        ("jobs_rate", ["jobs_rate"]),
+        ("wait_p99_seconds", ["wait_p50_seconds", "wait_p99_seconds"]),
+    ):
+        source = PrometheusSource(stub.url, WINDOW, only=only)
+        before = len(ranges(stub))
+        assert [s.metric for s in source.series(WINDOW)] == found
+        assert len(ranges(stub)) == before + len(found)
+    source = PrometheusSource(stub.url, WINDOW, only="gone")
+    assert source.series(WINDOW) == []
+    assert source.extent().end == pytest.approx(
+        END, abs=60
+    )  # the server is there, the metric is not
+
+
 def test_labels_that_tell_series_of_a_service_apart_are_in_the_name(serve):
     rows = [
         ({"job": "shop", "code": "200", "route": "/a", "zone": "x"}, lambda t: 1.0),
