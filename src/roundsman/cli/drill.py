@@ -146,6 +146,8 @@ def _hold(lab: Lab, out: Path) -> None:
             lab.wait(3600.0)
     except KeyboardInterrupt:
         return
+    finally:
+        declared.unlink(missing_ok=True)  # what it names ends with the drill
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from roundsman.cli.source_options import source_options
-
 if TYPE_CHECKING:
     from roundsman.ledger import Store
     from roundsman.remedy.catalogue import Catalogue
@@ -22,6 +20,18 @@ _remedies = click.option(
     metavar="FILE|FILE.py:CLASS|MODULE:CLASS",
     help="How things are changed here (a .yaml file; default: $ROUNDSMAN_REMEDIES), and remedies of "
     "your own.",
+)
+_prometheus = click.option(
+    "--prometheus",
+    multiple=True,
+    metavar="URL",
+    help="Watch the metrics there; by default where the investigation read them.",
+)
+_header = click.option(
+    "--header",
+    multiple=True,
+    metavar="HOST=LINE",
+    help="For one host: 'HOST=Authorization: Bearer ${VARIABLE}'.",
 )
 _EXITS = {"done": 0, "rolled back": 4, "roll back failed": 4, "waiting": 5, "unknown": 5}
 
@@ -71,13 +81,19 @@ def list_(remedies: tuple[str, ...], as_json: bool) -> int:
 @remedy.command()
 @click.argument("run", metavar="RUN")
 @_remedies
-@source_options
+@_prometheus
+@_header
 @_json
-def propose(run: str, remedies: tuple[str, ...], sources: SourceSpec, as_json: bool) -> int:
+def propose(
+    run: str,
+    remedies: tuple[str, ...],
+    prometheus: tuple[str, ...],
+    header: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Which remedies fit the cause that run RUN named, with the exact call of each. Changes nothing.
 
-    RUN is the id of a finished investigation, or its beginning. Sources say where the metrics are
-    watched afterwards; by default where the investigation read them.
+    RUN is the id of a finished investigation, or its beginning.
     """
     from roundsman.cli.remedy_view import proposal_lines
     from roundsman.cli.runs import _print_json, open_journal, resolve_id
@@ -85,6 +101,7 @@ def propose(run: str, remedies: tuple[str, ...], sources: SourceSpec, as_json: b
 
     catalogue = _catalogue(remedies)
     with open_journal() as store:
+        sources = _sources(prometheus, header)
         found = look_for(store, resolve_id(store, run), catalogue, sources)
     if as_json:
         _print_json(found)
@@ -98,10 +115,16 @@ def propose(run: str, remedies: tuple[str, ...], sources: SourceSpec, as_json: b
 @click.argument("run", metavar="RUN")
 @click.argument("remedy", metavar="REMEDY")
 @_remedies
-@source_options
+@_prometheus
+@_header
 @_json
 def apply(
-    run: str, remedy: str, remedies: tuple[str, ...], sources: SourceSpec, as_json: bool
+    run: str,
+    remedy: str,
+    remedies: tuple[str, ...],
+    prometheus: tuple[str, ...],
+    header: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Ask for the approval of remedy REMEDY on the cause that run RUN named; it is a run of its own.
 
@@ -120,6 +143,7 @@ def apply(
         begun: dict[str, Any] = {}
 
         def work(tell: Any) -> dict[str, Any]:
+            sources = _sources(prometheus, header)
             begun.update(begin(store, run_id, remedy, catalogue, sources, tell=tell))
             return begun
 
@@ -168,6 +192,15 @@ def followed(work: Callable[[Any], dict[str, Any]], as_json: bool) -> int:
         for line in report_lines(report):
             click.echo(line)
     return 130 if report.get("broken_off") else _EXITS.get(report["outcome"], 3)
+
+
+def _sources(prometheus: tuple[str, ...], header: tuple[str, ...]) -> SourceSpec:
+    from roundsman.errors import UsageError
+    from roundsman.sources.spec import SourceSpec
+
+    if header and not prometheus:
+        raise UsageError("--header is for the servers of --prometheus; give both")
+    return SourceSpec(prometheus=prometheus, headers=header)
 
 
 def _catalogue(given: tuple[str, ...]) -> Catalogue:

@@ -108,14 +108,15 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
             said = row["answer"]
             yield _row(said["decision"], f"by {clean(said['by'], 100)} at {said['at']}")
     yield from _step_lines(report["steps"])
+    goes_on = report["status"] in ("interrupted", "running") or report.get("broken_off")
+    if goes_on:
+        yield _row("go on", f"roundsman resume {run_id}")
     if report["by_hand"]:
-        yield _row("by hand now", clean(report["by_hand"], 1000))
+        yield _row("or by hand" if goes_on else "by hand now", clean(report["by_hand"], 1000))
     if report["outcome"] == "done":
         yield _row("to undo it", clean(report["undo_by_hand"], 1000))
         if report["afterwards"]:
             yield _row("afterwards", clean(report["afterwards"], 500))
-    if report["status"] in ("interrupted", "running") or report.get("broken_off"):
-        yield _row("go on", f"roundsman resume {run_id}")
 
 
 def _step_lines(steps: Mapping[str, Any]) -> Iterator[str]:

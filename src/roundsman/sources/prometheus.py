@@ -12,7 +12,7 @@ from roundsman.sources.crew import side_by_side
 from roundsman.sources.headers import Header
 from roundsman.sources.http import HttpFailed, TooLarge
 from roundsman.sources.prometheus_api import PrometheusApi
-from roundsman.sources.prometheus_names import SERVICE, Asked, of_itself, plan, selector
+from roundsman.sources.prometheus_names import SERVICE, Asked, makes, of_itself, plan, selector
 from roundsman.sources.prometheus_series import Answer, series_of
 from roundsman.sources.protocols import Command, Series, Unseen, Window
 from roundsman.sources.times import iso
@@ -71,7 +71,8 @@ class PrometheusSource(BaseSource):
         # what every scrape brings, so that it tells when there are samples
         self._probe = "up" if "up" in self._metrics else selector(self._metrics[0])
         if only:
-            self._metrics = [name for name in self._metrics if self._makes(name, only)]
+            kinds = ((name, self._types.get(_family(name), "")) for name in self._metrics)
+            self._metrics = [name for name, kind in kinds if makes(name, kind, only)]
         self._interval = self._scrape_interval()
         self._data = self._covered()
         if len(self._metrics) > MOST_METRICS:
@@ -120,11 +121,6 @@ class PrometheusSource(BaseSource):
             if count >= 3:
                 return max(1.0, round(span / count))
         return 15.0
-
-    def _makes(self, metric: str, name: str) -> bool:
-        """Whether series of this name come from a metric."""
-        kind = self._types.get(_family(metric), "")
-        return any(one.name == name for one in plan(metric, kind, "", self._labels))
 
     def _covered(self) -> Window:
         """The part of the window in which there are samples."""

@@ -119,6 +119,11 @@ def plan(metric: str, kind: str, window: str, labels: Collection[str] | None = N
     return [Asked(metric, f"avg {without} ({one})", f"avg by ({by}) ({one})", "mean")]
 
 
+def makes(metric: str, kind: str, name: str) -> bool:
+    """Whether series of this name come from a metric, of the server's word for its kind."""
+    return any(one.name == name for one in plan(metric, kind, ""))
+
+
 def owner(metric: str, labels: Mapping[str, str]) -> str:
     """The service a series belongs to, or an empty text."""
     names: tuple[str, ...] = SERVICE
