@@ -140,7 +140,12 @@ def test_killed_at_any_point_a_remedy_is_applied_and_undone_once(
         check(story, f"{what}: {point}")
 
 
-def test_what_nothing_can_tell_a_person_is_asked(story: Story, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("died", "decision"), [("apply-after:1", "done"), ("apply-before:1", "again")]
+)
+def test_what_nothing_can_tell_a_person_is_asked(
+    story: Story, tmp_path: Path, died: str, decision: str
+) -> None:
     shutil.copytree(story.home, tmp_path / "home")
     mine = Story(story.world, tmp_path / "home", story.of)
     for name in ("truth", "switch"):
@@ -152,18 +157,18 @@ def test_what_nothing_can_tell_a_person_is_asked(story: Story, tmp_path: Path) -
     (mine.world.here / "blind").touch()
     try:
         assert (mine.act("begin"), mine.act("approve")) == (5, 0)
-        assert mine.act("resume", kill="apply-after:1") == -9
+        assert mine.act("resume", kill=died) == -9
         assert mine.act("resume") == 5  # nothing more is done before somebody has looked
         store = mine.store()
         assert report_of(store, mine.run_id())["outcome"] == "unknown"
         store.close()
-        assert mine.truth == ["apply"]
+        assert mine.truth == ["apply"] * (decision == "done")
         run_id = mine.run_id()
         action = next(
             r.body["id"] for r in mine.store().records(run_id)
             if r.kind == "action_begins" and r.body["tool"] == "apply_counted"
         )  # fmt: skip
-        assert child(mine.world.here, mine.home, "", "settle", run_id, action, "done") == 0
+        assert child(mine.world.here, mine.home, "", "settle", run_id, action, decision) == 0
         assert mine.act("resume") == 4
         assert mine.truth == ["apply", "undo"]
     finally:

@@ -208,6 +208,20 @@ def test_at_a_terminal_it_is_asked_right_away(desk: Desk, monkeypatch: pytest.Mo
     assert "its next deploy brings the trouble back" in printed
 
 
+def test_code_that_fails_wherever_it_is_called_leaves_no_run_in_the_middle(desk: Desk) -> None:
+    own = mine(desk, "raise SystemExit(3)")
+    text = (desk.world.here / "mine.py").read_text()
+    text = text.replace('return "50" in Path(file).read_text()', "raise ValueError('blind')")
+    (desk.world.here / "mine.py").write_text(text)
+    run_id = desk.apply("grow-the-pool", "--remedies", str(desk.world.remedies), "--remedies", own)
+    code, printed = desk.say("approve", run_id, "--resume")
+    assert (code, printed.startswith("ROLL BACK FAILED")) == (4, True), printed
+    (desk.world.here / "mine.py").write_text("class (")
+    assert desk.say("resume", run_id)[1] == printed  # what is over needs no code to be told
+    code, told = desk.say("remedy", "propose", desk.run_id, "--remedies", own)
+    assert (code, "fails when loaded" in told) == (2, True)
+
+
 def test_what_is_back_already_needs_no_remedy(desk: Desk) -> None:
     desk.world.config.write_text('{"POOL_SIZE": 4, "LOG_LEVEL": "info"}')
     subprocess.run(desk.world.command, check=True)

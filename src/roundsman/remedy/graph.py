@@ -29,6 +29,8 @@ _SLACK_S = 600.0
 EXPIRES_S = 3600.0
 """Seconds an approval holds: what was right to do an hour ago may be wrong now."""
 
+_ANY = (Exception, SystemExit)
+"""What somebody's code may raise without ending the run in the middle."""
 Call = Callable[..., Awaitable[Any]]
 
 
@@ -75,7 +77,12 @@ def build_app(
     """The guarded graph of one call of one remedy."""
     call = dict(args)
     tools = _Tools(remedy, verifier)
-    check = remedy.was_applied
+
+    def check(**given: Any) -> bool | None:
+        try:
+            return remedy.was_applied(**given)
+        except _ANY:  # a person is asked
+            return None
 
     def undone(**given: Any) -> bool | None:
         done = check(**given)
@@ -156,7 +163,7 @@ class _Tools:
             did = await asyncio.to_thread(self._remedy.apply, **args)
         except NotApplied as error:
             return {"status": "error", "changed": False, "error": _said(error)}
-        except Exception as error:  # somebody's code, half of the way
+        except _ANY as error:  # somebody's code, half of the way
             return {"status": "error", "changed": True, "error": _said(error)}
         return {"status": "ok", "did": str(did)[:1000], "at": time.time()}
 
@@ -164,7 +171,7 @@ class _Tools:
         self._verifier.tell(f"it did not help: rolling {self._remedy.name} back")
         try:
             did = await asyncio.to_thread(self._remedy.undo, **args)
-        except Exception as error:
+        except _ANY as error:
             return {"status": "error", "error": _said(error)}
         return {"status": "ok", "did": str(did)[:1000]}
 
@@ -172,7 +179,7 @@ class _Tools:
         try:
             state = await asyncio.to_thread(self._remedy.was_applied, **args)
             why = ""
-        except Exception as error:
+        except _ANY as error:
             state, why = None, _said(error)
         metrics = await self._verifier.glance()
         return {"status": "ok", "applied": state, "why": why, "metrics": metrics}

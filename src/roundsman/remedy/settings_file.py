@@ -94,8 +94,8 @@ def replace(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, stat.S_IMODE(before.st_mode))
-        with suppress(PermissionError):
-            os.chown(name, before.st_uid, before.st_gid)
+        if (before.st_uid, before.st_gid) != (os.stat(name).st_uid, os.stat(name).st_gid):
+            os.chown(name, before.st_uid, before.st_gid)  # else its service might not read it
         os.replace(name, target)
     except OSError as error:
         with suppress(OSError):
@@ -105,10 +105,11 @@ def replace(path: Path, text: str) -> None:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values are one, however they are written: `4`, `"4"` and 4."""
-    return one == other or _plain(one) == _plain(other)
+    return one == other or as_text(one) == as_text(other)
 
 
-def _plain(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A value as it stands in a file without types."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -151,7 +152,7 @@ def _value(kind: str, text: str) -> Any:
 def _written(kind: str, value: Any, before: str) -> str:
     if kind == "json":
         return json.dumps(value, ensure_ascii=False)
-    text = _plain(value) if isinstance(value, bool | int | float) else str(value)
+    text = as_text(value) if isinstance(value, bool | int | float) else str(value)
     if kind == "env":
         quote = before[:1] if before[:1] in ("'", '"') else ""
         needs = quote or ('"' if re.search(r"[\s#\"'$`\\]", text) else "")

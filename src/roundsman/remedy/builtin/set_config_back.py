@@ -42,7 +42,7 @@ class SetConfigBack(Configured):
                     raise CannotEdit(f"{key} is {now!r} already")
                 if not settings_file.same(now, after):
                     raise CannotEdit(f"{key} is {now!r}, and the change made it {after!r}")
-                back = type(now)(before) if isinstance(now, str) else before
+                back = settings_file.as_text(before) if isinstance(now, str) else before
                 settings_file.with_values(declared.settings, {key: back})
             except CannotEdit as error:
                 left[key] = str(error).removeprefix(f"{declared.settings}: ")
