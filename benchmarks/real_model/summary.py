@@ -60,14 +60,18 @@ def claims(answers: Rows, runs: Rows) -> dict[str, Any]:
 
 
 def repeating(runs: Rows) -> Iterator[dict[str, Any]]:
-    """Steps under each guard of every case and seed that repeated one call under `baseline`."""
+    """Steps under each guard of every case and seed that repeated one call, without a guard or under
+    `baseline`."""
     groups: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
     for r in runs:
         groups[r["case"], r["seed"], r["tools"]][r["guard"]] = r
     for (case, seed, _), by_guard in groups.items():
         if not {"baseline", "default"} <= by_guard.keys():
             continue
-        if by_guard["baseline"]["identical"] >= MANY:
+        unheld = (
+            by_guard[guard]["identical"] for guard in ("off", "baseline") if guard in by_guard
+        )
+        if max(unheld) >= MANY:
             steps = {guard: row["steps"] for guard, row in by_guard.items()}
             yield {"case": case, "seed": seed, **steps}
 
