@@ -65,12 +65,13 @@ def test_a_500_on_every_third_call_does_not_end_the_run(tmp_path: Path) -> None:
     ("raw", "tokens"),
     [
         (Raw(b"{}", 429), 0),
-        (Raw(b"{}", 503), 0),
+        (Raw(b"{}", 429, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), 0),
+        (Raw(b"{}", 503, headers={"Retry-After": "soon"}), 0),
         (Raw(b"{}", 502), 1),
         (Raw(b"{}", length=500), 1),  # the connection is closed within the reply
         (Raw(b"", length=500), 1),  # or before it
     ],
-    ids=["429", "503", "502", "closed within", "closed before"],
+    ids=["429", "429, a date long past", "503, nonsense", "502", "closed within", "closed before"],
 )
 def test_a_failure_that_passes_is_one_more_step_and_charged_only_when_a_model_may_have_run(
     tmp_path: Path, raw: Raw, tokens: int
