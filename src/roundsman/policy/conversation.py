@@ -14,6 +14,8 @@ Place = Literal["input", "reply", "call", "result"]
 Action = Literal["block", "redact", "mark", "withhold"]
 BUILT_IN = ("injection", "secrets", "personal", "instructions")
 """Checks that need no list: their name says what they look for."""
+_KINDS = ("phrases", "patterns", "only", "max_chars", "alphabets", "languages", "python")
+"""What a check can look for; a built-in one brings it along."""
 SAFE_REPLY = "I cannot help with that."
 BUDGET, HEAVY_BUDGET = 2.0, 10.0
 """Seconds one look of a check may take: in line, and beside the stream. The built-in checks need less
@@ -59,6 +61,7 @@ class TextCheck(Part):
     only: list[Text] = []
     max_chars: Limit | None = None
     alphabets: list[Text] = []
+    languages: list[Text] = []
     python: Annotated[Text, AfterValidator(_named)] | None = None
     heavy: bool = False
     budget: Seconds | None = None
@@ -92,11 +95,7 @@ class Conversation(Part):
     @model_validator(mode="after")
     def _complete(self) -> Conversation:
         for name, check in self.checks.items():
-            kinds = [
-                k
-                for k in ("phrases", "patterns", "only", "max_chars", "alphabets", "python")
-                if getattr(check, k)
-            ]
+            kinds = [k for k in _KINDS if getattr(check, k)]
             if check.heavy and places_of(name, check)[1] == "redact":
                 raise ValueError(
                     f"checks.{name} is heavy: it sees a text when pieces of it have left, and can take "
@@ -115,8 +114,8 @@ class Conversation(Part):
                 near = get_close_matches(name.lower(), BUILT_IN, n=1)
                 hint = f"; did you mean {near[0]!r}? Otherwise" if near else ":"
                 raise ValueError(
-                    f"checks.{name} looks for nothing{hint} give phrases, patterns, only, max_chars, "
-                    f"alphabets or python, or a built-in name: {', '.join(BUILT_IN)}"
+                    f"checks.{name} looks for nothing{hint} give {', '.join(_KINDS[:-1])} or "
+                    f"{_KINDS[-1]}, or a built-in name: {', '.join(BUILT_IN)}"
                 )
             if len(kinds) > 1 and set(kinds) != {"phrases", "patterns"}:
                 raise ValueError(f"checks.{name} has {' and '.join(kinds)}; make two checks of it")

@@ -163,6 +163,10 @@ def check_of(name: str, check: TextCheck) -> Check:
         return Length(check.max_chars)
     if check.alphabets:
         return Alphabets(tuple(a.lower() for a in check.alphabets))
+    if check.languages:
+        from roundsman.guard.checks.languages import Languages
+
+        return Languages(name, tuple(check.languages))
     if check.only:
         return Phrases(name, check.only, allowed=True)
     return Phrases(name, check.phrases, check.patterns)
