@@ -155,6 +155,40 @@ async def test_an_approval_serves_once(tmp_path: Path) -> None:
         lab.says("approve", "q2")
 
 
+async def test_what_a_person_said_yes_to_is_not_withheld_as_a_repetition(tmp_path: Path) -> None:
+    def both_at_once(lab: Lab) -> Any:
+        async def wipe(what: str) -> dict[str, Any]:
+            """Wipe."""
+            await asyncio.sleep(0)  # the second call is judged before this one is over
+            lab.ran.append(f"wipe {what}")
+            return {"status": "ok"}
+
+        twice = [call("wipe", what="b"), call("wipe", what="b")]
+        model = ScriptedModel(by_turn(twice, "done"))
+        return LlmAgent(name="painter", model=model, tools=[wipe])
+
+    lab = Lab(tmp_path, policy(), both_at_once)
+    await lab.run()
+    for question in ("q1", "q2"):
+        assert lab.status == "waiting"
+        lab.says("approve", question)
+        await lab.run(lab.run_id)
+    assert lab.ran == ["wipe b", "wipe b"]
+    assert lab.status == "done"
+
+
+async def test_nobody_is_asked_about_a_tool_the_agent_does_not_have(tmp_path: Path) -> None:
+    def without(lab: Lab) -> Any:
+        model = ScriptedModel(by_turn([call("wipe", what="b")], "done"))
+        return LlmAgent(name="painter", model=model, tools=[lab.tool("look")])
+
+    lab = Lab(tmp_path, policy(), without)
+    events = await lab.run()
+    (told,) = [r.response for e in events for r in e.get_function_responses()]
+    assert told["reason"] == "painter has no tool 'wipe'"
+    assert lab.status == "done"
+
+
 async def test_an_approval_is_for_these_arguments(tmp_path: Path) -> None:
     lab = Lab(tmp_path, policy(), painter([[call("wipe", what="b")], "done"]))
     await lab.run()

@@ -288,3 +288,67 @@ async def test_what_a_callback_changes_deep_inside_is_bounded_again() -> None:
     wide = {"window": 300, "more": [{"window": 4}]}  # amended first, then changed
     await run(anything, call("anything", range=wide), before_tool_callback=widen)
     assert SEEN == [{"window": 60, "more": [{"window": 60}]}]
+
+
+PAID: list[Any] = []
+
+
+class Share(BaseModel):
+    amount: int
+
+
+def refund(
+    order: str,
+    amount: int,
+    extra: int | None = None,
+    parts: list[int] | None = None,
+    either: int | list[int] = 1,
+    share: Share | None = None,
+) -> dict[str, Any]:
+    """Pay back."""
+    PAID.append((order, amount, extra, parts, either, share))
+    return {"status": "ok"}
+
+
+UP_TO = {"max": 100}
+REFUND = {
+    "effect": "write",
+    "args": {
+        "order": {"allowed": ["A1", "A2"]},
+        "amount": UP_TO,
+        "extra": UP_TO,
+        "parts": UP_TO,
+        "either": UP_TO,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("args", "paid"),
+    [
+        ({}, True),
+        ({"amount": [100, 100, 100]}, False),
+        ({"amount": []}, False),
+        ({"order": ["A1", "A2"]}, False),
+        ({"order": []}, False),
+        ({"extra": [5]}, False),
+        ({"share": {"amount": 5}}, True),
+        ({"parts": [1, 100]}, True),
+        ({"parts": [1, 101]}, False),
+        ({"either": [1, 100]}, True),
+        ({"either": [101]}, False),
+        ({"either": 101}, False),
+    ],
+)
+async def test_a_list_is_no_way_past_the_bounds_of_one_value(
+    args: dict[str, Any], paid: bool
+) -> None:
+    PAID.clear()
+    model = ScriptedModel(
+        [call("refund", **{"order": "A1", "amount": 5, "extra": 1, "parts": [1]} | args), "done"]
+    )
+    agent = LlmAgent(name="clerk", model=model, tools=[refund])
+    policy = load_policy("default").with_tools({"refund": REFUND})
+    result = await run_guarded(agent, "go", policy)
+    assert len(PAID) == int(paid)
+    assert result.results("refund")[0]["status"] == ("ok" if paid else "blocked")

@@ -242,6 +242,8 @@ def _said(schema: Mapping[str, Any], path: str) -> dict[str, Any] | None:
         node = properties[part]
     kind = _inside(node, schema).get("type")
     said: dict[str, Any] = {"type": str(kind).lower()} if isinstance(kind, str) else {}
+    if not _takes_lists(node, schema):
+        said["single"] = True
     if required:
         said["required"] = True
     if _plain(node.get("default")):
@@ -249,14 +251,36 @@ def _said(schema: Mapping[str, Any], path: str) -> dict[str, Any] | None:
     return said
 
 
+_SINGLE = frozenset({"string", "integer", "number", "boolean", "object", "null"})
+
+
+def _takes_lists(node: Any, schema: Mapping[str, Any], depth: int = 16) -> bool:
+    """Whether a schema may let a list pass: unless it says that it does not."""
+    if not isinstance(node, Mapping) or depth == 0:
+        return True
+    if isinstance(node.get("$ref"), str):
+        return _takes_lists(_referred(node["$ref"], schema), schema, depth - 1)
+    for word in ("anyOf", "oneOf", "allOf"):
+        if isinstance(node.get(word), list):
+            return any(_takes_lists(one, schema, depth - 1) for one in node[word])
+    kind = node.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return not all(str(one).lower() in _SINGLE for one in kinds)
+
+
+def _referred(reference: str, schema: Mapping[str, Any]) -> Any:
+    target: Any = schema
+    for part in reference.removeprefix("#/").split("/"):
+        target = target.get(part) if isinstance(target, Mapping) else None
+    return target
+
+
 def _inside(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The node behind references, alternatives with null, and list members."""
     for _ in range(16):  # a schema may refer to itself
         target: Any = None
         if isinstance(node.get("$ref"), str):
-            target = schema
-            for part in node["$ref"].removeprefix("#/").split("/"):
-                target = target.get(part) if isinstance(target, Mapping) else None
+            target = _referred(node["$ref"], schema)
         elif isinstance(node.get("anyOf"), list):
             kinds = [n for n in node["anyOf"] if isinstance(n, Mapping)]
             target = next((n for n in kinds if n.get("type") != "null"), None)

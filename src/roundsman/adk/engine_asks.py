@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from roundsman.guard import Kind, Verdict
@@ -19,13 +20,19 @@ REQUEST_INPUT = "adk_request_input"
 
 
 def decided(
-    run: LiveRun, action: ActionBegins, context: Any, later: bool
+    run: LiveRun, action: ActionBegins, tool: Any, context: Any, later: bool
 ) -> tuple[ActionBegins, Verdict | None]:
     """What is known of a person's word on a call the engine asks about.
 
     Returns the action, with the question it was allowed by if it was, and a refusal if it was not.
-    A yes from the command line is handed to the engine, so that it asks no second time.
+    A yes from the command line is handed to the engine, so that it asks no second time. Nobody is asked
+    about a tool the agent does not have.
     """
+    if (
+        type(tool) is BaseTool and run.weigh(action).kind is Kind.ASK
+    ):  # the engine's stand-in for it
+        why = f"{action.agent} has no tool {action.tool!r}"
+        return action, Verdict(Kind.REFUSE, "allowlist", "tool", why)
     asks, call = run.account.asks, context.function_call_id or ""
     confirmation = context.tool_confirmation
     if confirmation is not None:

@@ -177,7 +177,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         undecided = self._scheduler.refusal(run, tool, tool_context)
         if undecided:
             return self._out_of_turn(run, proposal, undecided)
-        proposal, denied = decided(run, proposal, tool_context, may_ask(tool, tool_context))
+        asks = may_ask(tool, tool_context)
+        proposal, denied = decided(run, proposal, tool, tool_context, asks)
         if denied is not None:
             run.note(Judgement(denied, ((denied, True),)), proposal)
             return refusal(tool.name, denied)

@@ -89,6 +89,17 @@ def exact_digest(tool: str, args: Mapping[str, Any]) -> str:
     return sha256(f"{tool}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def wanted(a: Asks, tool: str, args: Mapping[str, Any], at: float) -> bool:
+    """Whether a person has said yes to exactly this call, and the yes holds at this time."""
+    if not a.approved:
+        return False
+    try:
+        given = a.approved.get(exact_digest(tool, args))
+    except ValueError:
+        return False
+    return given is not None and given.holds(at)
+
+
 def asked(a: Asks, e: ev.Asked) -> Asks:
     """A question is open."""
     question = Question(

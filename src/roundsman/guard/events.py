@@ -146,7 +146,8 @@ class ActionBegins(Event):
     its arguments, by the name of the parameter.
 
     Of bounded arguments `declared` holds by path what the tool itself says ({type, default,
-    required}, each when known). `unknown` are given arguments the tool does not have."""
+    required, single: it takes no list}, each when known). `unknown` are given arguments the tool
+    does not have."""
 
     kind: ClassVar[str] = "action_begins"
     id: str = ""

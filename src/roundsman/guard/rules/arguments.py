@@ -191,6 +191,8 @@ class _Walk:
     def fitted(self, value: Any, bound: Bound, path: str) -> tuple[Any, str]:
         """(the value that may run, what is wrong with it)."""
         if isinstance(value, list):
+            if self.event.declared.get(path, {}).get("single"):
+                return value, f"is {shown(value)}; it takes one value, not a list"
             fitted = [self.fitted(v, bound, path) for v in value]
             return [v for v, _ in fitted], next((p for _, p in fitted if p), "")
         if bound.allowed is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from roundsman.guard.account import Account
+from roundsman.guard.asking import wanted
 from roundsman.guard.events import ActionBegins, ActionEnds, Event, StepBegins
 from roundsman.guard.stuck import gathered, proposed, remember
 from roundsman.guard.stuck.conversations import of, where_of
@@ -69,6 +70,8 @@ class Stuck:
         assert isinstance(event, ActionBegins)
         if event.tool in self.final:
             return None
+        if wanted(account.asks, event.tool, event.args, event.at):
+            return None  # who said yes knew better than points do
         mine, call = of(account.stuck, where_of(event)), asked_of(event)
         if event.effect == "poll":
             return self._polled(account, mine, event)
