@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from google.adk.agents import LlmAgent
 
+from roundsman import load_policy
 from roundsman.cli import cli
 from roundsman.errors import RoundsmanError
 from roundsman.ledger import open_store
+from roundsman.testing import ScriptedModel, run_guarded
 
 INCIDENT = Path(__file__).parents[2] / "examples" / "incidents" / "pool-exhaustion"
 
@@ -48,7 +51,7 @@ def test_a_run_asks_is_answered_and_goes_on_to_its_end(home: Path) -> None:
     assert json.loads(call("runs", "list", "--json")[1])[0]["status"] == "waiting"
     for wrong, why in (
         (("grant", run_id), "give what is granted"),
-        (("grant", run_id, "--finish", "--steps", "1"), "give what is granted"),
+        (("grant", run_id, "--finish", "--steps", "1"), "not both"),
         (("grant", run_id, "--steps", "-1"), "grants nothing"),
         (("grant", run_id, "--usd", "nan"), "grants nothing"),
         (("grant", run_id, "--time", "5"), "has no unit"),
@@ -88,3 +91,18 @@ def test_finish_ends_it_with_what_there_is(home: Path) -> None:
     assert report["stop"]["reason"] == "steps"
     assert report["usage"]["steps"] == 1
     assert code in (0, 3)
+
+
+async def test_an_answer_is_not_recorded_when_the_run_cannot_go_on_from_here(home: Path) -> None:
+    agent = LlmAgent(name="helper", model=ScriptedModel(["done"]))
+    tight = load_policy("default")
+    asks = tight.run.model_copy(update={"on_limit": "ask", "steps": 0})
+    store = open_store()
+    result = await run_guarded(agent, "go", tight.model_copy(update={"run": asks}), store=store)
+    assert (result.stop, "temporary" in result.waits) == ("asked", False)
+    code, told = call("grant", result.run_id, "--steps", "1", "--resume")
+    assert (code, "nothing was answered; leave --resume out" in told) == (2, True)
+    assert store.info(result.run_id).status == "waiting"
+    code, told = call("grant", result.run_id, "--steps", "1")
+    assert (code, "roundsman.adk.resume(app" in told) == (0, True)
+    store.close()

@@ -92,6 +92,7 @@ async def test_a_run_that_waits_says_for_what_and_how_to_answer() -> None:
         assert about in result.waits
         word = "grant" if "steps" in about else "approve"
         assert f"roundsman {word} {result.run_id} q1" in result.waits
+        assert "give run_guarded a store" in result.waits  # nobody could answer it otherwise
         assert "waits for a person" in repr(result)
     result = await run_guarded(LlmAgent(name="a", model=ScriptedModel(["done"])), "go")
     assert (result.stop, result.waits) == ("done", "")

@@ -31,8 +31,8 @@ def decided(
     if (
         type(tool) is BaseTool and run.weigh(action).kind is Kind.ASK
     ):  # the engine's stand-in for it
-        why = f"{action.agent} has no tool {action.tool!r}"
-        return action, Verdict(Kind.REFUSE, "allowlist", "tool", why)
+        lacks = f"{action.agent} has no tool {action.tool!r}"
+        return action, Verdict(Kind.REFUSE, "allowlist", "tool", lacks)
     asks, call = run.account.asks, context.function_call_id or ""
     confirmation = context.tool_confirmation
     if confirmation is not None:

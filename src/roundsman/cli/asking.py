@@ -167,7 +167,11 @@ def grant(
     granted = {_RULES.get(name, name): n for name, n in counts.items() if n is not None}
     if time_ is not None:
         granted["wall_clock"] = _seconds(time_)
-    if finish == bool(granted):
+    if finish and granted:
+        raise UsageError(
+            "--finish means no more of anything; give it, or what is granted, not both"
+        )
+    if not finish and not granted:
         raise UsageError("give what is granted (--tokens N, --usd N, --steps N ...), or --finish")
     decision = "finish" if finish else "grant"
     return _answered(ctx, run, question, decision, go_on, as_json, granted=granted)
@@ -203,10 +207,16 @@ def _answered(
 
     with open_journal() as store:
         run_id = resolve_id(store, run)
+        ours = kind_of_run(store, run_id) in ("investigate", "remedy")
+        own = f"in your app: roundsman.adk.resume(app, {run_id!r}, session)"
+        if go_on and not ours:
+            raise UsageError(
+                f"run {run_id} is of an app of your own, so --resume cannot go on with it, and nothing "
+                f"was answered; leave --resume out, then go on {own}"
+            )
         said = answer(store, run_id, question, decision, by=person(), note=note, granted=granted)
         records = store.records(run_id)
         row = as_data(run_id, *asked_in(records)[said.id])
-        ours = kind_of_run(store, run_id) in ("investigate", "remedy")
     if as_json and not go_on:
         _print_json(row)
     else:
@@ -214,7 +224,6 @@ def _answered(
         click.echo(f"{run_id}  {said.id}  {decision}{' ' * bool(what)}{what}", err=go_on)
     if not go_on:
         if not as_json:
-            own = f"in your app: roundsman.adk.resume(app, {run_id!r}, session)"
             click.echo(f"go on with: roundsman resume {run_id}" if ours else f"go on {own}")
         return 0
     from roundsman.cli.resume import resume

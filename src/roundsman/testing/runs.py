@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class GuardedResult:
     """What a run left. `text` is that of the last event that has some; `error` what the runner
     raised, None when it ended by itself; `status` as `roundsman runs list` shows it; `stop` why the
     run ended: `done`, or the limit that stopped it (`steps`, `tokens`, `repetition` ...); `asked` while
-    it waits for a person, and `waits` then says for what."""
+    it waits for a person, and `waits` then says for what. `kept`: whether its journal is still there."""
 
     text: str
     events: list[Any]
@@ -39,6 +39,7 @@ class GuardedResult:
     error: BaseException | None = None
     output: Any = None
     outputs: list[Any] = field(default_factory=list)
+    kept: bool = True
 
     @property
     def stop(self) -> str:
@@ -53,7 +54,12 @@ class GuardedResult:
         """What the run waits for, by which question's id, and the command that answers it; empty
         when it waits for nobody."""
         open_ = list(self.account.asks.open.values())
-        return told(self.run_id, open_) if open_ and self.account.stopped is None else ""
+        if not open_ or self.account.stopped is not None:
+            return ""
+        gone = (
+            "" if self.kept else "; its journal was temporary: to answer, give run_guarded a store"
+        )
+        return told(self.run_id, open_) + gone
 
     def __repr__(self) -> str:
         used = self.account
@@ -99,7 +105,8 @@ async def run_guarded(
         journal = Store(Path(folder) / "runs.sqlite") if store is None else store
         try:
             bounded = guarded(app, policy, store=journal, clock=clock)
-            return await _run(bounded, message, journal, run_config, catch)
+            result = await _run(bounded, message, journal, run_config, catch)
+            return replace(result, kept=not own)
         finally:
             if own:
                 journal.close()
