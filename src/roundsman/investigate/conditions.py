@@ -12,6 +12,7 @@ from roundsman.analysis.symptoms import is_rate
 from roundsman.investigate.entries import Condition as Condition
 from roundsman.investigate.facts import Facts, Moved
 from roundsman.investigate.harm import Harm
+from roundsman.investigate.outside import failing_providers
 from roundsman.investigate.place import Place, calls_of
 from roundsman.investigate.shared_conditions import shared_conditions
 from roundsman.investigate.steps import attempt
@@ -42,7 +43,6 @@ _DATA = re.compile(
     r"could not parse (record|row|message|payload)|invalid byte sequence|checksum mismatch",
     re.IGNORECASE,
 )
-_OUTSIDE = re.compile(r"(?<![\w@/-])((?:[a-z0-9-]+\.){2,}[a-z]{2,})(?![\w(])", re.IGNORECASE)
 #: how many times the requests before count as more traffic
 _MORE = 1.8
 #: seconds by which traffic may seem to rise after the first harm (sampling)
@@ -59,7 +59,7 @@ def conditions(facts: Facts, harm: Harm, place: Place) -> list[Condition]:
     kinds: list[tuple[str, Callable[[], Iterable[Condition]]]] = [
         ("an expired certificate", partial(_certificate, facts, harm, place)),
         ("more traffic", partial(_traffic, facts, harm, place)),
-        ("a failing provider", partial(_outside, facts, harm)),
+        ("a failing provider", partial(failing_providers, facts, harm)),
         ("what lines say outright", partial(_said, facts, harm, place)),
         *shared_conditions(facts, harm),
     ]
@@ -154,42 +154,6 @@ def _traffic(facts: Facts, harm: Harm, place: Place) -> Iterable[Condition]:
         "traffic", first.service, score,
         f"more requests than before and no change: {say_moved(first)}",
         (first, *[one for one in risen if one is not first][:2]), tuple(speaks),
-    )  # fmt: skip
-
-
-def _outside(facts: Facts, harm: Harm) -> Iterable[Condition]:
-    """Calls to something that is none of our services fail."""
-    known = {name.lower() for name in facts.known_services()}
-    failing: dict[str, set[str]] = {}
-    for (caller, callee), errors in facts.along.failing.items():
-        if errors and callee.lower() not in known and callee.lower() not in facts.along.callers():
-            failing.setdefault(callee, set()).add(caller)
-    lines = [one for one in _troubled(facts) if _OUTSIDE.search(one.said)]
-    hosts: dict[str, set[str]] = {}
-    for one in lines:
-        for host in _OUTSIDE.findall(one.said):
-            hosts.setdefault(host.lower(), set()).add(one.service)
-    # a host that looks like a module or a file is named by one service only; a provider by its calls
-    speaks: list[str] = []
-    if failing:
-        callee = max(failing, key=lambda name: len(failing[name]))
-        callers = failing[callee]
-        speaks.append(f"calls to {callee}, which is none of the services seen, fail")
-        score = 3.5 + 1.0 * (len(callers) > 1)
-    elif hosts and max(len(who) for who in hosts.values()) > 1:
-        callee = max(hosts, key=lambda name: len(hosts[name]))
-        callers = hosts[callee]
-        speaks.append(f"errors of {len(callers)} services name {callee}")
-        score = 3.0
-    else:
-        return
-    if len(callers) > 1:
-        speaks.append(f"{len(callers)} services suffer from it: " + ", ".join(sorted(callers)[:4]))
-    mine = [one for one in facts.bad_logs if one.service in callers] or list(harm.signs)
-    first = min(mine, key=lambda one: one.at)
-    yield Condition(
-        "upstream", first.service, score,
-        f"{callee}, which is outside, fails: {say_moved(first)}", (first,), tuple(speaks),
     )  # fmt: skip
 
 
