@@ -87,6 +87,24 @@ def test_a_run_somebody_else_resumes_names_them(interrupted: tuple[Store, str, P
     assert store.info(run_id).status == "running"
 
 
+def test_a_run_that_ends_while_it_is_looked_at_gives_its_report(
+    interrupted: tuple[Store, str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, run_id, _ = interrupted
+    first: list[dict[str, Any]] = []
+
+    def meanwhile(*_: Any) -> int:  # between the look at the records and the lease
+        if not first:
+            first.append({})
+            first[0] = resume(run_id, store)[0]
+        return 0
+
+    monkeypatch.setattr("roundsman.investigate.resume.ask_the_tools", meanwhile)
+    report, _ = resume(run_id, store)
+    assert report["cause"] == first[0]["cause"]
+    assert report["stop"] == first[0]["stop"]
+
+
 def test_missing_telemetry_is_named(interrupted: tuple[Store, str, Path]) -> None:
     store, run_id, folder = interrupted
     shutil.rmtree(folder)

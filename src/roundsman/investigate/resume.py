@@ -7,7 +7,7 @@ from typing import Any
 
 from roundsman.adk import plugin_of
 from roundsman.adk.effects_once import ask_the_tools
-from roundsman.errors import LedgerError, SetupChanged, SourceError
+from roundsman.errors import LedgerError, RunOver, SetupChanged, SourceError
 from roundsman.guard import rules_for
 from roundsman.guard.events import RunBegins, RunResumes
 from roundsman.investigate.endpoint import Endpoint
@@ -52,9 +52,7 @@ def resume(
     begun = _begun(run_id, records)
     case = _case(run_id, begun, store, policy_source)
     if any(r.kind == "run_ends" for r in records):
-        run = LiveRun.reopen_ended(store, run_id)
-        report = finish_report(run, case.policy, case.model, case.incident)
-        return report, False
+        return _report_of(case, store, run_id), False
     changes = _changes(begun, case, _policy_now(begun, records))
     if changes and not accept_change:
         told = "; ".join(f"{name} was {was!r}, is {now!r}" for name, (was, now) in changes.items())
@@ -64,8 +62,16 @@ def resume(
         )
     resumes = RunResumes(policy=case.policy.digest if changes else "", accepted=changes)
     ask_the_tools(store, run_id, plugin_of(case.app).checks)
-    run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
+    try:
+        run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
+    except RunOver:  # another process took it to its end since the records were read
+        return _report_of(case, store, run_id), False
     return carry_out(case, run, watch)
+
+
+def _report_of(case: Case, store: Store, run_id: str) -> dict[str, Any]:
+    run = LiveRun.reopen_ended(store, run_id)
+    return finish_report(run, case.policy, case.model, case.incident)
 
 
 def recorded_policy(store: Store, run_id: str, policy_source: str | None) -> Policy:
