@@ -58,7 +58,10 @@ def analyst(folder: Path, model: str = "analyst", policy: str = "default") -> Sa
         category=category_of(str(cause["kind"] or "")),
         seconds=seconds,
         tokens=int(report["usage"].get("tokens") or 0),
-        detail={key: cause[key] for key in ("service", "change", "kind", "because", "statement")},
+        detail={
+            key: cause.get(key)
+            for key in ("service", "change", "kind", "because", "statement", "caution")
+        },
     )
 
 

@@ -38,6 +38,7 @@ def test_every_way_of_naming_is_read_with_its_services(number: int, tmp_path: Pa
     assert named <= set(world.style.names.values())
     assert set(truth["services"]) <= named
     _, cause = answer(tmp_path)
+    assert "caution" not in cause
     assert (cause["service"], truth["change"] in cause["change"]) == (truth["services"][0], True)
 
 

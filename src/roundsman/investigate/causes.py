@@ -5,9 +5,11 @@ Used twice: the analyst words its proposal from here, and the verdict accepts no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from roundsman.analysis.clocks import Skew
+from roundsman.investigate.clocks import doubtful_order, skews
 from roundsman.investigate.conditions import Condition, conditions
 from roundsman.investigate.facts import CLOCK, Facts
 from roundsman.investigate.harm import Harm, harm_of
@@ -63,6 +65,7 @@ class Judgement:
     candidates: tuple[Candidate, ...]
     best: Candidate | None
     why_none: str = ""
+    skews: tuple[Skew, ...] = ()
 
     def rival(self, one: Candidate) -> Candidate | None:
         """The weightiest other candidate."""
@@ -70,7 +73,9 @@ class Judgement:
 
     def confidence(self, one: Candidate, facts: Facts) -> str:
         """high, medium or low (see docs/investigate.md for what each is worth)."""
-        if facts.broken:  # what was not weighed might have won
+        if (
+            facts.broken or self.skews
+        ):  # what was not weighed, or came at another time, might have won
             return "low"
         rival = self.rival(one)
         lead = one.score - max(0.0, rival.score) if rival else one.score
@@ -85,8 +90,23 @@ class Judgement:
 def judge(facts: Facts) -> Judgement:
     """Weigh every cause that results allow.
 
-    A step that raises is named in `facts.broken`; the others are weighed without it.
+    A step that raises is named in `facts.broken`; the others are weighed without it. A change of which it
+    depends on a clock whether it came before the harm is not chosen.
     """
+    found = attempt(facts.broken, "whether clocks differ", partial(skews, facts)) or []
+    judged = replace(_weigh(facts), skews=tuple(found))
+    best = judged.best.suspect if judged.best else None
+    if best is None or not found:
+        return judged
+    doubt = doubtful_order(best.change, judged.harm, found)
+    if doubt is None:
+        return judged
+    what = f"{best.change.row.get('kind')} {best.change.name}"
+    why = f"whether {what} came before the harm depends on whose clock is right: {doubt.said}"
+    return replace(judged, best=None, why_none=why)
+
+
+def _weigh(facts: Facts) -> Judgement:
     lost = facts.broken
     harm = attempt(lost, _HARM, partial(harm_of, facts)) or Harm((), (), {})
     place = attempt(lost, "where it began", partial(place_of, facts, harm)) or NOWHERE

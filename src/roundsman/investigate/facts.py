@@ -39,7 +39,8 @@ class Facts:
     the incident's window before the newest piece that was looked at, `end` the last moment looked at.
     `alerted` and `alert_at`: whom the alert names, and when it came. `furthest` and `makeup`: services by
     how far their metrics moved in a bad direction, and by how much what they log changed. `steady`: services
-    (lower case) whose requests come in as before. `broken`: steps of the analysis that raised, with why.
+    (lower case) whose requests come in as before. `clocks`: sources whose times differ. `broken`: steps of
+    the analysis that raised, with why.
     """
 
     metrics: list[Moved] = field(default_factory=list)
@@ -60,6 +61,7 @@ class Facts:
     furthest: dict[str, Standing] = field(default_factory=dict)
     makeup: dict[str, Standing] = field(default_factory=dict)
     steady: set[str] = field(default_factory=set)
+    clocks: list[Mapping[str, Any]] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -114,6 +116,17 @@ def _ratio(before: Any, after: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return high / low if low else None
+
+
+def same_values(setting: Moved, pair: Any) -> bool:
+    """Whether a setting moved between the very values a change names."""
+    before, after = setting.row.get("before"), setting.row.get("after")
+    if not isinstance(pair, list) or len(pair) != 2 or before == after:
+        return False
+    try:
+        return [float(pair[0]), float(pair[1])] == [float(str(before)), float(str(after))]
+    except (TypeError, ValueError):
+        return False
 
 
 def echoes(setting: Moved, change: Changed) -> list[str]:
@@ -227,6 +240,10 @@ def _looked_at(facts: Facts, evidence: str, tool: str, result: Mapping[str, Any]
         facts.end = max(until, facts.end or until)
     steady = result.get("steady")
     facts.steady |= {str(name).lower() for name in (steady if isinstance(steady, list) else [])}
+    clocks = result.get("clocks")
+    for row in clocks if isinstance(clocks, list) else []:
+        if isinstance(row, Mapping) and row not in facts.clocks:
+            facts.clocks.append(row)
     earlier = result.get("earlier_minutes")
     if isinstance(earlier, int):
         facts.earlier = max(facts.earlier, earlier)

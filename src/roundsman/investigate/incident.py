@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,7 +18,7 @@ from roundsman.errors import SourceError
 from roundsman.investigate.alerts import Alert, is_blank, read_alert
 from roundsman.investigate.request import Request
 from roundsman.investigate.runbooks import Runbook, fitting
-from roundsman.investigate.windows import MINUTES
+from roundsman.investigate.windows import MINUTES, note_alert, note_earlier, note_elsewhere
 from roundsman.sources import IncidentFolder, LogLine, Source, Unseen, Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.opening import open_sources
@@ -76,6 +77,11 @@ class Incident:
 
             self._logs[key] = (summarise(lines(), seen), [*bad, *plain][:_EXCERPTS])
         return self._logs[key]
+
+    @cached_property
+    def extents(self) -> dict[str, Window]:
+        """The time each kind of telemetry covers, as far as the sources can say."""
+        return self.source.extents()
 
     @property
     def unseen(self) -> list[dict[str, Any]]:
@@ -180,23 +186,6 @@ def _found_window(source: Source, alert: Alert | None) -> Window:
     return Window(max(extent.start, extent.end - _LONGEST_FOUND) - 1, extent.end + 1)
 
 
-def _note_earlier(source: Source, window: Window) -> None:
-    """A window nobody gave is a guess; what it leaves out is said."""
-    extent = source.extent()
-    if extent and window.start - extent.start > 90:
-        what = f"telemetry from {iso(extent.start)} to {iso(window.start)}"
-        why = "before the window looked at; a longer one can be given in incident.yaml"
-        source.note(Unseen(what, why))
-
-
-def _note_elsewhere(source: Source, window: Window) -> None:
-    """A window somebody gave may miss the telemetry altogether: where that lies is said."""
-    extent = source.extent()
-    if extent and (extent.end < window.start or extent.start > window.end):
-        what = f"telemetry from {iso(extent.start)} to {iso(extent.end)}"
-        source.note(Unseen(what, "all of it outside the window that was given"))
-
-
 def load_incident(path: str | Path, question: str | None = None) -> Incident:
     """Open an incident folder.
 
@@ -238,11 +227,12 @@ def open_incident(request: Request) -> Incident:
         source = folder
     if window is None:
         window = _found_window(source, alert)
-        _note_earlier(source, window)
+        note_earlier(source, window)
     elif folder is not None and request.window is None and spec.get("window") is None:
-        _note_earlier(folder, window)
+        note_earlier(folder, window)
     elif folder is not None:
-        _note_elsewhere(folder, window)
+        note_elsewhere(folder, window)
+    note_alert(source, alert.at if alert else None)
     services = spec.get("services")
     if services is not None and not isinstance(services, list):
         raise SourceError(f"incident.yaml: services must be a list, got {services!r}")

@@ -14,6 +14,7 @@ from roundsman.analysis.onset import METHOD as ONSET_METHOD
 from roundsman.analysis.symptoms import FILLS, hurts, is_rate, kinds_of, runs_short
 from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
+from roundsman.investigate.clocks import clocks_row
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.pieces import alert_of, earlier_of, window_of
 from roundsman.investigate.steps import noted
@@ -175,6 +176,7 @@ def query_metrics(
             "series": [],
             "counts": {"series": 0},
             **earlier_of(incident, window),
+            **clocks_row(incident),
             "left_out": {},
             "next": "no series of that name here; there are: " + ", ".join(names)[:1500]
             if names
@@ -218,6 +220,7 @@ def query_metrics(
             **({"steady": steady} if steady and not (service or metric) else {}),
             "counts": {"series": len(found), "moved": moved},
             **earlier_of(incident, window),
+            **clocks_row(incident),
             **alert_of(incident),
             "left_out": left,
             "next": "look at the logs and the changes just before the earliest onset"

@@ -13,6 +13,7 @@ from roundsman.analysis.templates import LogSummary
 from roundsman.investigate import paste
 from roundsman.investigate.answers import EXCERPT, answering, finish, number
 from roundsman.investigate.change_rows import change_rows
+from roundsman.investigate.clocks import clocks_row
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.metric_tool import query_metrics as _query_metrics
 from roundsman.investigate.pieces import alert_of, earlier_of, window_of
@@ -100,6 +101,7 @@ def _query_logs(
             },
             **made_up,
             **earlier_of(incident, window),
+            **clocks_row(incident),
             **alert_of(incident),
             "left_out": left,
             "unseen": [one.as_dict() for one in incident.source.unseen][:10],
@@ -129,6 +131,7 @@ def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, A
             "changes": rows[:_CHANGES],
             "counts": {"changes": len(rows)},
             **earlier_of(incident, window),
+            **clocks_row(incident),
             "left_out": {"changes": len(rows) - _CHANGES} if len(rows) > _CHANGES else {},
             "next": hint if rows else "nothing was changed in this window; try a longer one",
         },

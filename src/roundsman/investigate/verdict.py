@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from roundsman.analysis.clocks import Skew
 from roundsman.investigate.advice import next_action
 from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
+from roundsman.investigate.clocks import NOT_CORRECTED
 from roundsman.investigate.facts import LOOK_BACK, Facts, collect
 from roundsman.investigate.proposals import grounded, named_by, proposes, whole_result
 from roundsman.investigate.ranking import rank
@@ -115,6 +117,8 @@ def _refused(
     """Why a proposal is not believed; empty when it is."""
     if judged.harm.over or not judged.harm.signs:
         return judged.why_none
+    if one is not None and one.suspect and judged.best is None and judged.skews:
+        return judged.why_none
     if one is None:
         if finding.get("change"):
             return "no change of that name came before the onset and touches what moved"
@@ -134,14 +138,22 @@ def _with(
     named = [] if cause["abstained"] else [cause["service"], cause["first_failing"] or ""]
     ranking = partial(rank, facts, judged, named)
     ranked = [one.to_json() for one in attempt(facts.broken, "ranking the services", ranking) or []]
+    if judged.skews:
+        said = "; ".join(f"{one.said} ({one.by})" for one in judged.skews[:3])
+        cause = cause | {"caution": f"clocks differ: {said}; {NOT_CORRECTED}"}
     if facts.broken:
         cause = cause | {"because": f"{cause['because']}; {_PART_FAILED}"}
     return {
         **cause,
         "alternatives": alternatives[:_MOST_ALTERNATIVES],
         "services": ranked,
-        "broken": as_unseen(facts.broken),
+        "broken": [*as_unseen(facts.broken), *(_as_unseen(one) for one in judged.skews)],
     }
+
+
+def _as_unseen(skew: Skew) -> dict[str, Any]:
+    what = f"one clock for {skew.of} and {skew.against}"
+    return {"what": what, "why": f"{skew.said}: {skew.by}; {NOT_CORRECTED}", "count": 1}
 
 
 def _nothing_moved(facts: Facts) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from roundsman.sources import Window
+from roundsman.analysis.clocks import span
+from roundsman.sources import Source, Unseen, Window
 from roundsman.sources.times import iso, parse_time
 
 #: minutes one question looks back at most; the policy lowers more to it
@@ -21,6 +22,8 @@ _TOOLS = {
     "query_traces": "traces",
 }
 _SLACK = 90.0
+#: an alert so many seconds away from all telemetry is none of it
+_AWAY = 900.0
 
 
 def earlier_minutes(whole: Window, piece: Window) -> int:
@@ -78,3 +81,31 @@ def _gaps(whole: Window, spans: list[tuple[float, float]]) -> list[tuple[float, 
     if whole.end - reached > _SLACK:
         gaps.append((reached, whole.end))
     return [gap for gap in gaps if gap[1] > gap[0]]
+
+
+def note_earlier(source: Source, window: Window) -> None:
+    """A window nobody gave is a guess; what it leaves out is said."""
+    extent = source.extent()
+    if extent and window.start - extent.start > 90:
+        what = f"telemetry from {iso(extent.start)} to {iso(window.start)}"
+        why = "before the window looked at; a longer one can be given in incident.yaml"
+        source.note(Unseen(what, why))
+
+
+def note_elsewhere(source: Source, window: Window) -> None:
+    """A window somebody gave may miss the telemetry altogether: where that lies is said."""
+    extent = source.extent()
+    if extent and (extent.end < window.start or extent.start > window.end):
+        what = f"telemetry from {iso(extent.start)} to {iso(extent.end)}"
+        source.note(Unseen(what, "all of it outside the window that was given"))
+
+
+def note_alert(source: Source, at: float | None) -> None:
+    """An alert that came when nothing was recorded may be dated by another clock."""
+    extent = source.extent() if at is not None else None
+    if at is None or extent is None:
+        return
+    away = max(extent.start - at, at - extent.end)
+    if away > _AWAY:
+        what = f"the alert at {iso(at)}, {span(away)} outside of the telemetry"
+        source.note(Unseen(what, "its clock may differ, or what it was about was not recorded"))

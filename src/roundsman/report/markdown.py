@@ -44,6 +44,7 @@ def _lines(view: View) -> Iterator[str]:
     facts = (
         ("Since", view.since),
         ("Also affected", view.affected),
+        ("Caution", view.caution),
         ("Because", view.because),
         ("How", view.mechanism),
         ("In full", view.story),

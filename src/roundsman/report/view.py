@@ -61,6 +61,7 @@ class View:
     headline: str
     story: str
     because: str
+    caution: str
     confidence: str
     mechanism: str
     since: str
@@ -119,6 +120,7 @@ def build(report: Mapping[str, Any]) -> View:
         headline=short_times(named, said) if found else clean(cause.get("instead")) or NO_CAUSE,
         story=short_times(story, said) if found else "",
         because=short_times(because, said),
+        caution=clean(cause.get("caution"), 900),
         confidence=_confidence(cause.get("confidence")) if found else "",
         mechanism=short_times(clean(cause.get("mechanism"), 900), said),
         since=show_time(cause.get("since")),

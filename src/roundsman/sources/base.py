@@ -42,6 +42,10 @@ class BaseSource:
         """Not known."""
         return None
 
+    def extents(self) -> dict[str, Window]:
+        """Not known."""
+        return {}
+
     def note(self, unseen: Unseen) -> None:
         """Remember that something was not looked at (once)."""
         if unseen not in self.unseen:

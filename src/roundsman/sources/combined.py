@@ -118,6 +118,21 @@ class CombinedSource:
                 self._extent = Window(min(w.start for w in known), max(w.end for w in known))
         return self._extent
 
+    def extents(self) -> dict[str, Window]:
+        """Of each kind what its members cover together, where all of them can say."""
+        known: dict[str, list[Window]] = {}
+        silent: set[str] = set()
+        for member, _ in self._members:
+            found = member.extents()
+            silent |= set(member.kinds) - found.keys()
+            for kind, window in found.items():
+                known.setdefault(kind, []).append(window)
+        return {
+            kind: Window(min(w.start for w in some), max(w.end for w in some))
+            for kind, some in known.items()
+            if kind not in silent
+        }
+
     def command(self, kind: str, window: Window, service: str, text: str) -> Command | None:
         """That of the first member that has one."""
         asked = (member.command(kind, window, service, text) for member, _ in self._of(kind))

@@ -126,6 +126,21 @@ class IncidentFolder:
         self._extent = Window(min(a for a, _ in edges), max(b for _, b in edges))
         return self._extent
 
+    def extents(self) -> dict[str, Window]:
+        """The time metrics, logs (files that are not packed) and traces cover, each for itself."""
+        edges: dict[str, list[tuple[float, float]]] = {
+            "metrics": [(float(one.times[0]), sensible_end(one.times)[0]) for one in self._series],
+            "logs": [
+                edge for file in self._logs if not file.packed and (edge := file.extent(self.note))
+            ],
+            "traces": [(self._spans[0].at, self._spans[-1].at)] if self._spans else [],
+        }
+        return {
+            kind: Window(min(a for a, _ in some), max(b for _, b in some))
+            for kind, some in edges.items()
+            if some
+        }
+
     def note(self, unseen: Unseen) -> None:
         """Remember that something was not looked at (once)."""
         if unseen not in self.unseen:

@@ -84,6 +84,11 @@ class LogPath(BaseSource):
         edges = [edge for file in plain or self._files if (edge := file.extent(self.note))]
         return Window(min(a for a, _ in edges), max(b for _, b in edges)) if edges else None
 
+    def extents(self) -> dict[str, Window]:
+        """That of the lines."""
+        whole = self.extent()
+        return {"logs": whole} if whole else {}
+
     def command(self, kind: str, window: Window, service: str, text: str) -> Command | None:
         """A search of the files."""
         words, where = ("--", text or service), str(self.path)

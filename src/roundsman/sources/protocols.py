@@ -170,6 +170,10 @@ class Source(MetricSource, LogSource, TraceSource, ChangeSource, Protocol):
         """The time it covers, or None when it cannot say."""
         ...
 
+    def extents(self) -> dict[str, Window]:
+        """The time each kind of telemetry covers, as far as it can say without asking a server."""
+        ...
+
     def note(self, unseen: Unseen) -> None:
         """Remember that something was not looked at (once)."""
         ...
