@@ -115,3 +115,17 @@ def test_what_checks_did_to_texts_is_listed_without_the_texts(tmp_path: Path) ->
     assert [b["reason"].split(" by ")[0] for b in done["blocks"]] == ["cut out", "blocked"]
     assert {b["tool"] for b in done["blocks"]} == {"result of read_mail"}
     assert [r["tool"] for r in done["refused"]] == ["pay"]
+
+
+def test_a_check_that_was_late_is_listed_with_its_time(tmp_path: Path) -> None:
+    from roundsman.ledger import LiveRun
+
+    run = LiveRun.start(Store(tmp_path / "t.sqlite"), (), policy="p", run_id="r1")
+    numbers = {"where": "reply", "text": "ab12", "budget_s": 0.05}
+    said = {"rule": "tone", "layer": "conversation", "subject": "said", "numbers": numbers}
+    for verdict in ("refuse", "amend"):
+        run.write(Ruled(verdict=verdict, reason="reply: tone said nothing within 50 ms", **said))
+    assert [b["reason"] for b in guard_actions(run.store.records("r1"))["blocks"]] == [
+        "blocked by tone (tone said nothing within 50 ms), text ab12",
+        "let pass by tone (tone said nothing within 50 ms), text ab12",
+    ]

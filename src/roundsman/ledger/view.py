@@ -130,8 +130,11 @@ def _block(body: Mapping[str, Any]) -> dict[str, Any] | None:
     tool = str(body.get("subject") or "")
     done = "blocked" if body.get("verdict") == "refuse" else "marked"
     done = "cut out" if body.get("changes") else done
-    kinds = ", ".join(map(str, numbers.get("kinds") or ()))
-    whose = f" of {tool}" if where == "result" and tool else ""
+    found = ", ".join(map(str, numbers.get("kinds") or ()))
+    if "budget_s" in numbers:  # it did not say in time
+        done = "blocked" if body.get("verdict") == "refuse" else "let pass"
+        found = str(body.get("reason", "")).partition(": ")[2]
+    whose = f" of {tool}" if where in ("call", "result") and tool else ""
     return {
         "rule": rule,
         "where": where,
@@ -139,7 +142,7 @@ def _block(body: Mapping[str, Any]) -> dict[str, Any] | None:
         "text": str(numbers.get("text", "")),
         "agent": str(body.get("agent", "")),
         "tool": f"{where}{whose}",
-        "reason": f"{done} by {rule} ({kinds}), text {numbers.get('text', '')}",
+        "reason": f"{done} by {rule} ({found}), text {numbers.get('text', '')}",
     }
 
 
