@@ -21,7 +21,7 @@ from roundsman.investigate.wording import say_change, say_moved
 from roundsman.sources.times import parse_time
 
 _MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
-_MOST_ORIGINS = 4
+_MOST_ORIGINS, _MOST_WAITS = 4, 2
 #: pieces before the newest whose traces are asked for; more would not fit the strictest preset
 _TRACE_PIECES = 4
 _LITERAL = 8
@@ -218,6 +218,14 @@ def _along_the_calls(facts: Facts) -> list[dict[str, Any]]:
         names = ", ".join(list(facts.along.victims)[:_MOST_ORIGINS])
         text = f"{names} only passed on failures of services behind them"
         out.append(_finding("symptom", text, list(facts.along.victims.values()), kind="trace"))
+    for evidence, row in facts.along.waits[:_MOST_WAITS]:
+        text = (
+            f"calls of {row.get('caller')} to {row.get('callee')} wait from {row.get('onset')}: "
+            f"{row.get('what')} from {row.get('before')} to {row.get('after')}"
+        )
+        out.append(
+            _finding("symptom", text, [evidence], service=str(row.get("callee")), kind="trace")
+        )
     return out
 
 

@@ -25,6 +25,9 @@ class CallFacts:
     victims: dict[str, str] = field(default_factory=dict)
     calls: set[tuple[str, str]] = field(default_factory=set)
     failing: dict[tuple[str, str], int] = field(default_factory=dict)
+    #: pairs whose calls wait (evidence, the tool's own row), and how far the calls of a service do
+    waits: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    wait_in: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     def callers(self) -> set[str]:
         """Who calls anybody, lower case."""
@@ -43,6 +46,13 @@ class CallFacts:
             if isinstance(row, Mapping) and isinstance(row.get("errors"), int):
                 edge = (str(row.get("caller")), str(row.get("callee")))
                 self.failing[edge] = max(self.failing.get(edge, 0), row["errors"])
+        seen = {(row.get("caller"), row.get("callee")) for _, row in self.waits}
+        for row in result.get("waits") or []:
+            if isinstance(row, Mapping) and (row.get("caller"), row.get("callee")) not in seen:
+                self.waits.append((evidence, row))
+        for pair in result.get("wait_in") or []:
+            if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], int | float):
+                self.wait_in.setdefault(str(pair[0]), (evidence, float(pair[1])))
         for pair in result.get("graph") or []:
             if isinstance(pair, list) and len(pair) == 2:
                 self.calls.add((str(pair[0]), str(pair[1])))

@@ -1,7 +1,8 @@
 """Services in which the cause most likely is, when no cause as such can be named: one signal is chosen.
 
 The signals (failed requests, metrics, make-up of logs) speak of different faults, and added up they hide
-each other. So the one is taken that singles out fewest: requests that began to fail somewhere; else a
+each other. So the one is taken that singles out fewest: requests that began to fail somewhere; else calls
+that wait although nobody works, where they have one service in common; else a
 resource that ran away in one or two services; else, where there are logs, what a service logs; else how
 far metrics moved, callers of a service that moved with them behind it.
 """
@@ -18,6 +19,8 @@ from roundsman.investigate.place import calls_of
 _MOST = 5
 #: a resource that ran away: how far, and in how many services at most
 _AWAY, _FEW = 3.0, 2
+#: the next service's calls may wait so much of what the first one's do, where it stands apart
+_APART = 0.7
 #: a caller whose callee moved at least so much of its own distance only suffers, and counts so much
 _SHARE, _SUFFERS = 0.2, 0.3
 #: what moved longer before, or after, whom the alert names belongs to something else, in seconds
@@ -61,6 +64,9 @@ def _signal(facts: Facts, judged: Judgement) -> list[Ranked]:
     began = _began(facts, judged)
     if failed:
         return [*failed, *began, *metrics, *logs]
+    waiting = _waiting(facts)
+    if waiting:
+        return [*waiting, *began, *logs, *metrics]
     if away and len(away) <= _FEW and logs:
         first = [_said(one, "ran away") for one in sorted(away, key=lambda one: -one.far)]
         return [*first, *logs, *metrics]
@@ -75,6 +81,19 @@ def _is_host(facts: Facts, service: str) -> bool:
     """Whether a name is of a machine rather than a service: only what nodes report."""
     mine = [one.name.lower() for one in facts.metrics if one.service == service]
     return bool(mine) and all("node" in name or "host" in name for name in mine)
+
+
+def _waiting(facts: Facts) -> list[Ranked]:
+    """Services whose calls wait although nobody works, when they stand apart from the others."""
+    found = sorted(facts.along.wait_in.items(), key=lambda one: (-one[1][1], one[0]))
+    if not found or found[0][1][1] < _AWAY:
+        return []
+    if len(found) > 1 and found[1][1][1] > _APART * found[0][1][1]:
+        return []
+    return [
+        Ranked(name, "calls of it wait, and no service works longer", (evidence,))
+        for name, (evidence, _) in found[:_FEW]
+    ]
 
 
 def _failed(facts: Facts) -> list[Ranked]:

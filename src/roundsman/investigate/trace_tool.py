@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from roundsman.analysis.calls import METHOD, picture
+from roundsman.analysis.gaps import Waits, waits
 from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.pieces import earlier_of, window_of
+from roundsman.investigate.steps import noted
 from roundsman.investigate.windows import MINUTES
 from roundsman.sources import Window
 from roundsman.sources.times import iso
 
-_EDGES, _ORIGINS, _GRAPH = 40, 12, 200
+_EDGES, _ORIGINS, _GRAPH, _WAITS = 40, 12, 200, 8
+_GAP = "ms a call lasts beyond the callee's own span"
 
 
 def make_trace_tool(incident: Incident) -> Callable[..., dict[str, Any]] | None:
@@ -35,6 +39,7 @@ def make_trace_tool(incident: Incident) -> Callable[..., dict[str, Any]] | None:
         Returns:
             status, the query; `edges` (calls, errors, p95 in ms); `origins`: services in
             which failures began; `victims`: services that only pass on the failures of others;
+            `waits`: calls that began to wait although the callee does not work longer;
             `graph`: [caller, callee]. A victim is rarely the cause.
         """
         return _query(incident, service, window_of(incident, window_minutes, end_minutes_ago))
@@ -65,12 +70,28 @@ def _query(incident: Incident, service: str, window: Window) -> dict[str, Any]:
     ]
     calls = incident.source.calls() | {(e.caller, e.callee) for e in seen.edges}
     graph = sorted([a, b] for a, b in calls if part in a.lower() or part in b.lower())
+    found = noted(incident.source, "which calls wait", partial(waits, spans)) or Waits((), {})
+    waiting = [
+        {
+            "caller": one.caller,
+            "callee": one.callee,
+            "onset": iso(one.at),
+            "what": "share of calls without a span of the callee" if one.missing else _GAP,
+            "before": number(one.before if one.missing else one.before * 1000),
+            "after": number(one.after if one.missing else one.after * 1000),
+            "far": number(one.far),
+        }
+        for one in found.pairs
+        if part in one.caller.lower() or part in one.callee.lower()
+    ]
+    waiters = sorted(found.by_service.items(), key=lambda pair: (-pair[1], pair[0]))
     left = {
         name: count
         for name, count in (
             ("edges", len(edges) - _EDGES),
             ("origins", len(origins) - _ORIGINS),
             ("graph", len(graph) - _GRAPH),
+            ("waits", len(waiting) - _WAITS),
         )
         if count > 0
     }
@@ -84,6 +105,8 @@ def _query(incident: Incident, service: str, window: Window) -> dict[str, Any]:
             "origins": origins[:_ORIGINS],
             "victims": [name for name in seen.victims if part in name.lower()][:_EDGES],
             "edges": rows,
+            "waits": waiting[:_WAITS],
+            "wait_in": [] if service else [[name, number(far)] for name, far in waiters[:_WAITS]],
             "graph": graph[:_GRAPH],
             "method": METHOD,
             "counts": {"spans": len(spans), "edges": len(edges)},
@@ -91,5 +114,5 @@ def _query(incident: Incident, service: str, window: Window) -> dict[str, Any]:
             "left_out": left,
             "next": hint,
         },
-        ("graph", "edges", "origins"),
+        ("graph", "edges", "origins", "waits"),
     )
