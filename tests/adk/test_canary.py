@@ -32,6 +32,7 @@ SIGNATURES = {
     (BaseTool, "run_async"): "self args tool_context",
     (BaseTool, "check_require_confirmation"): "self args tool_context",
     (BaseLlm, "generate_content_async"): "self llm_request stream",
+    (BaseLlm, "connect"): "self llm_request",
     (BaseAgent, "run_async"): "self parent_context",
     (BasePlugin, "on_user_message_callback"): "self invocation_context user_message",
     (BasePlugin, "before_run_callback"): "self invocation_context",

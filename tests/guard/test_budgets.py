@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from roundsman.guard import Account, Kind, apply, decide, rules_for
 from roundsman.guard import events as ev
 from roundsman.guard.account import LoopState, Reserved, Share
 from roundsman.guard.asking import Asks, Question
 from roundsman.guard.rules.budgets import SMALLEST_REPLY, room_for
+from roundsman.guard.said import Said
 from roundsman.guard.streaming import StepStreams
 from roundsman.policy import Policy, load_policy
+from roundsman.policy.model import Sections
 
 TOKENS, USD, STEPS, ACTIONS = 20_000, 0.05, 30, 25
 SHARE = {"tokens": 6_000, "usd": 0.02, "steps": 7, "actions": 5}
@@ -122,6 +127,9 @@ def share_of(**limits: Any) -> dict[str, Any]:
 
 
 STEP = ev.StepBegins(at=1.0, id="s", agent="beta", prompt_tokens=1, prices=(0.0, 0.0, 0.0))
+DEAR = replace(
+    STEP, prompt_tokens=10**6, reserved_tokens=10**6, prices=(1.0, 0.0, 1.0), reserved_usd=1.0
+)
 LOOK = ev.ActionBegins(at=1.0, id="a", agent="beta", tool="look")
 INNER = replace(LOOK, tool="inner", nested=True)
 CALLED = ev.AgentEnters(at=1.0, agent="beta", called=True)
@@ -142,6 +150,10 @@ CALLED = ev.AgentEnters(at=1.0, agent="beta", called=True)
         (lambda n: Account(loops={"": LoopState(rounds=n)}), None, {"loop": {"max_rounds": 3}}),
         (lambda n: Account(tokens=n), STEP, {"run": {"tokens": 3, "accounting": "settle"}}),
         (lambda n: Account(active=float(n), last_at=1.0), STEP, {"run": {"wall_clock": 3}}),
+        (lambda n: Account(usd=float(n)), DEAR, {"run": {"usd": 3.0}}),
+        (lambda n: Account(shares={"beta": Share(tokens=n)}), STEP,
+         {**share_of(tokens=3), "run": {"accounting": "settle"}}),
+        (lambda n: Account(shares={"beta": Share(usd=float(n))}), DEAR, share_of(usd=3.0)),
     ],
 )  # fmt: skip
 def test_a_limit_of_three_means_three_and_not_a_fourth(
@@ -256,3 +268,63 @@ def test_a_reply_is_cut_where_it_should_have_ended() -> None:
         far = StepStreams(at=1.0, id="s1", output=output, most=most, estimated=estimated)
         assert one_more(Account(), far, policy) is kind
         assert one_more(Account(), far, load_policy("baseline")) is Kind.ALLOW
+
+
+PINNED = {
+    "test_a_limit_of_three_means_three_and_not_a_fourth": {
+        "run.steps", "run.actions", "run.tokens", "run.usd", "run.wall_clock", "round.steps",
+        "loop.max_rounds", "tools.allow.max_calls", "agents.max_calls", "agents.shares.tokens",
+        "agents.shares.usd", "agents.shares.steps", "agents.shares.actions", "plan.max_replans",
+    },
+    "test_idle_rounds_depth_and_recursion_to_the_last": {
+        "loop.stop_after_idle_rounds", "agents.max_depth",
+    },
+    "test_simple_does_not_run_the_third_identical_call_and_never_ends_the_run": {"repetition.limit"},
+    "test_simple_remembers_the_last_five_calls": {"repetition.window"},
+    "test_after_fifteen_steps_only_a_partial_report_is_left": {"finish.report_after_steps"},
+    "test_a_hung_round_is_cut": {"round.timeout"},
+    "test_a_poll_is_bounded_by_time_and_not_by_count": {"repetition.poll"},
+    "test_first_a_warning_then_withheld_then_the_end": {
+        "repetition.warn", "repetition.withhold", "repetition.stop",
+    },
+    "test_what_has_expired_is_asked_anew": {"tools.approval_expires"},
+    "test_a_text_of_just_the_limit_passes_and_one_more_does_not": {"conversation.checks.max_chars"},
+    "test_a_built_in_check_is_held_to_its_budget_too": {"conversation.checks.budget"},
+}  # fmt: skip
+"""The test that pins a limit to its last value -> the limits, by their path in a policy."""
+NO_LIMITS = {"schedule.threads", "conversation.look_back"}
+
+
+def limits_of(model: Any, path: str = "") -> Iterator[str]:
+    """Paths of what bounds a number or a time."""
+    for name, info in model.model_fields.items():
+        here = f"{path}.{name}" if path else name
+        below = list(_models(info.annotation))
+        for inner in below:
+            yield from limits_of(inner, here)
+        said = f"{info.annotation} {info.metadata}"
+        if not below and any(word in said for word in ("Gt(", "Ge(", "_seconds")):
+            yield here
+
+
+def _models(annotation: Any) -> Iterator[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)
+
+
+def test_every_limit_of_a_policy_is_pinned_by_a_test() -> None:
+    found = {p for p in limits_of(Sections) if not p.startswith("prices.")}
+    assert found - NO_LIMITS == set().union(*PINNED.values())
+    tests = "".join(p.read_text("utf-8") for p in Path(__file__).parents[1].rglob("test_*.py"))
+    assert [name for name in PINNED if f"def {name}(" not in tests] == []
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_text_of_just_the_limit_passes_and_one_more_does_not(more: int) -> None:
+    check = {"max_chars": 30, "on": ["input"]}
+    policy = Policy.model_validate({"conversation": {"checks": {"long": check}}})
+    said = Said(where="input", text="a b " * 7 + "xy" + "z" * more)
+    kind = decide(rules_for(policy), Account(), said).verdict.kind
+    assert kind is (Kind.REFUSE if more else Kind.ALLOW)
