@@ -24,6 +24,7 @@ from roundsman.policy import Policy, load_policy
 CAP = 30
 MANY = 8
 """Identical calls from which a run counts as one that repeats itself."""
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 GUARDS = ("off", "baseline", "default")
 
 
@@ -81,6 +82,7 @@ def one_run(
         "journal_whole": begun["step_begins"] == begun["step_ends"] and begun["run_ends"] == 1,
         "calls": dict(Counter(made(e) for e in seen if made(e) != "none")),
         "identical": max(asked.values(), default=0),
+        "course": course(records),
         "answers": dict(Counter(a.outcome for a in answered)),
         "damage": dict(Counter(a.damage for a in answered if a.damage)),
         "strange": [s for a in answered for s in a.strange],
@@ -137,6 +139,25 @@ def _asked_for(records: Sequence[Record]) -> Counter[str]:
         for p in r.body["reply"].get("parts") or []
         if p.get("function_call")
     )
+
+
+def course(records: Sequence[Record]) -> str:
+    """A run at a glance: a letter a call, the same letter for the identical one, small when it did not
+    run; `.` for a reply without a call, `!` for none, `|` where a round begins."""
+    names: dict[str, str] = {}
+    marks: list[str] = []
+    for record in records:
+        if record.kind == "round_begins":
+            marks.append("|")
+        elif record.kind == "action_begins" and marks:
+            marks[-1] = marks[-1].upper()
+        elif record.kind == "step_ends":
+            (call, *_) = [*_asked_for([record]), ""]
+            if call:
+                marks.append(names.setdefault(call, _LETTERS[len(names) % len(_LETTERS)]))
+            else:
+                marks.append("." if record.body.get("reply") else "!")
+    return "".join(marks)
 
 
 def _grounded(records: Sequence[Record]) -> Held:

@@ -73,7 +73,8 @@ def repeating(runs: Rows) -> Iterator[dict[str, Any]]:
         )
         if max(unheld) >= MANY:
             steps = {guard: row["steps"] for guard, row in by_guard.items()}
-            yield {"case": case, "seed": seed, **steps}
+            courses = {f"course_{guard}": row["course"] for guard, row in by_guard.items()}
+            yield {"case": case, "seed": seed, **steps, **courses}
 
 
 def _read(rows: Rows) -> dict[str, Any]:

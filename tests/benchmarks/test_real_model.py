@@ -83,6 +83,7 @@ def test_a_run_shows_the_servers_count_beside_ours_and_passes_no_limit(
     assert (off["stop"], off["steps"], off["requests"]) == ("steps", 9, 9)
     assert (baseline["stop"], baseline["steps"], baseline["identical"]) == ("no_progress", 16, 16)
     assert default["stop"] == "repetition"
+    assert [row["course"] for row in rows] == ["|AAAAAAAAA", "|AAAAAAAA|AAAAAAAA", "|AAaa|a"]
     assert all(row["passed_limits"] == [] and row["journal_whole"] for row in rows)
     seeds = [asked["seed"] for asked in server.asked[:3]]
     assert seeds == [1000, 1001, 1002]
@@ -96,7 +97,7 @@ def test_a_claim_falls_with_one_row_against_it() -> None:
     row = {
         "case": "c", "seed": 1, "tools": "prompted", "guard": "baseline", "steps": 12, "probes": 0,
         "requests": 12, "identical": 9, "answers": {}, "strange": [], "passed_limits": [],
-        "journal_whole": True,
+        "journal_whole": True, "course": "|A",
     }  # fmt: skip
     other = {**row, "guard": "default", "steps": 4, "requests": 4}
 
