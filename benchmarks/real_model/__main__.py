@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import benchmarks.real_model as about
@@ -17,11 +18,12 @@ from benchmarks.real_model.asking import answer_of, call_of
 from benchmarks.real_model.cases import CASES, SCRIPTED
 from benchmarks.real_model.identity import identify
 from benchmarks.real_model.proxy import Proxy, counting
+from benchmarks.real_model.reading import recorded
 from benchmarks.real_model.rows import PARTS, Rows
 from benchmarks.real_model.runs import CAP, GUARDS, one_run
 from benchmarks.real_model.server import OWN, own_server, sha256, weights
-from benchmarks.real_model.summary import as_text, summary
-from roundsman.errors import RoundsmanError
+from benchmarks.real_model.summary import answer_lines, as_text, of_recorded, summary
+from roundsman.errors import RoundsmanError, UsageError
 from roundsman.investigate.endpoint import Endpoint, look
 
 USUAL = (SCRIPTED, "pool-exhaustion", "harmless-deploy")
@@ -48,15 +50,31 @@ def main() -> int:
     add("--reply-tokens", type=int, default=256, help="most tokens of one reply")
     add("--seconds", type=int, default=1800, help="most seconds of one run")
     add("--threads", type=int, default=1, help="of a server of its own")
+    add(
+        "--recorded",
+        type=Path,
+        help="only read answers kept in this file: model, mode, raw, finish",
+    )
     add("--out", help="keep every row in this file of JSON lines; it goes on with one")
     add("--fake", action="store_true", help="go on with a server that is no model, so labelled")
     add("--json", action="store_true")
     options = parser.parse_args()
     try:
-        return _measure(options)
+        return _kept(options) if options.recorded else _measure(options)
     except RoundsmanError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+
+
+def _kept(options: argparse.Namespace) -> int:
+    if not options.recorded.is_file():
+        raise UsageError(f"--recorded {options.recorded}: no such file")
+    found = of_recorded(list(recorded(options.recorded)))
+    if options.json:
+        print(json.dumps(found, indent=1))
+    else:
+        print("\n".join(line for name, row in found.items() for line in answer_lines(name, row)))
+    return 4 if any(row["strange"] for row in found.values()) else 0
 
 
 def _measure(options: argparse.Namespace) -> int:

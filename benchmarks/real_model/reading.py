@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.real_model.cases import tool_names
@@ -13,6 +14,7 @@ from roundsman.loop import Answer, read_answer
 from roundsman.loop.tokens import unescape
 
 PARSES, RECOVERED, PART, LOST = "parses", "recovered", "recovered in part", "lost"
+_PIECES = re.compile(", |: ")
 OUTCOMES = (PARSES, RECOVERED, PART, LOST)
 
 
@@ -41,6 +43,22 @@ def read(text: str, cut: bool) -> Read:
     if kept:
         return Read(PART, _damage(text, answer, cut), strange, len(answer.claims))
     return Read(LOST, _damage(text, answer, cut), strange, 0)
+
+
+def recorded(file: Path) -> Iterator[dict[str, Any]]:
+    """One row an answer that was kept: JSON lines with `model`, `mode`, `raw`, `finish`."""
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
+        kept = json.loads(line)
+        got = read(kept["raw"], kept.get("finish") == "length")
+        yield {
+            "model": kept["model"],
+            "mode": kept["mode"],
+            "case": f"line {number}",
+            "outcome": got.outcome,
+            "damage": got.damage,
+            "findings": got.findings,
+            "strange": list(got.strange),
+        }
 
 
 def _plain(text: str) -> dict[str, Any] | None:
@@ -83,7 +101,9 @@ def _strange(text: str, answer: Answer) -> Iterator[str]:
     """Values that were read and are not in the text, as written or with its escapes undone."""
     wide = [_spaced(text), _spaced(unescape(text))]
     for value in _leaves(answer):
-        if value and not any(value in one for one in wide):
+        # a finding without a statement is told as "name: value, name: value"
+        pieces = [value] if any(value in one for one in wide) else _PIECES.split(value)
+        if not all(any(piece in one for one in wide) for piece in pieces):
             yield value
     if answer.done and not re.search("true", text, re.IGNORECASE):
         yield "done"

@@ -73,8 +73,23 @@ def repeating(runs: Rows) -> Iterator[dict[str, Any]]:
         )
         if max(unheld) >= MANY:
             steps = {guard: row["steps"] for guard, row in by_guard.items()}
-            courses = {f"course_{guard}": row["course"] for guard, row in by_guard.items()}
-            yield {"case": case, "seed": seed, **steps, **courses}
+            more = {
+                f"{key}_{guard}": row[key]
+                for guard, row in by_guard.items()
+                for key in ("identical", "course")
+            }
+            yield {"case": case, "seed": seed, **steps, **more}
+
+
+def of_recorded(rows: Rows) -> dict[str, dict[str, Any]]:
+    """Counts by model and mode of answers that were kept."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[f"{row['model']}, {row['mode']}"].append(row)
+    return {
+        name: {**_read(group), "strange": [_name(r) for r in group if r["strange"]]}
+        for name, group in sorted(groups.items())
+    }
 
 
 def _read(rows: Rows) -> dict[str, Any]:
@@ -118,10 +133,7 @@ def as_text(name: str, found: dict[str, Any]) -> str:
     """A screen of it."""
     lines = [f"model: {name}"]
     for mode, row in found["answers"].items():
-        if row["n"]:
-            cells = "  ".join(f"{key} {row[key]}" for key in OUTCOMES)
-            lines.append(f"answers, {mode:<7} {row['n']:>3}: {cells}  findings {row['findings']}")
-            lines += [f"    {kind}: {_cells(count)}" for kind, count in row["by_damage"].items()]
+        lines += answer_lines(f"answers, {mode}", row)
     for choice, row in found["native_calls"].items():
         if row:
             lines.append(f"tools offered, tool_choice {choice}: {_cells(row)}")
@@ -138,6 +150,15 @@ def as_text(name: str, found: dict[str, Any]) -> str:
         lines.append(f"{claim}: {word[row['holds']]}")
         lines += [f"    {_cells(pair)}" for pair in row.get("pairs", [])]
     return "\n".join(lines)
+
+
+def answer_lines(name: str, row: dict[str, Any]) -> list[str]:
+    """One line of counts, and one a kind of damage."""
+    if not row["n"]:
+        return []
+    cells = "  ".join(f"{key} {row[key]}" for key in OUTCOMES)
+    head = f"{name:<30} {row['n']:>3}: {cells}  findings {row['findings']}"
+    return [head, *(f"    {kind}: {_cells(count)}" for kind, count in row["by_damage"].items())]
 
 
 def _cells(row: dict[str, Any]) -> str:

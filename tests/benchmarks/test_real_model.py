@@ -162,6 +162,26 @@ def test_a_server_that_is_no_model_gives_no_figures(
     assert capsys.readouterr().err.startswith("error: ")
 
 
+def test_answers_that_were_kept_are_counted_by_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kept.jsonl"
+    kept = [("small", WHOLE, "stop"), ("small", "no", "length"), ("other", WHOLE, "stop")]
+    lines = [
+        json.dumps({"model": m, "mode": "free", "raw": raw, "finish": f}) for m, raw, f in kept
+    ]
+    file.write_text("\n".join(lines))
+    monkeypatch.setattr(sys, "argv", ["real_model", "--recorded", str(file), "--json"])
+    assert main() == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {name: (row["n"], row[PARSES], row[LOST]) for name, row in found.items()} == {
+        "small, free": (2, 1, 1),
+        "other, free": (1, 1, 0),
+    }
+    monkeypatch.setattr(sys, "argv", ["real_model", "--recorded", str(tmp_path / "none")])
+    assert main() == 2
+
+
 def test_rows_are_gone_on_with_only_under_the_same_conditions(tmp_path: Path) -> None:
     file = str(tmp_path / "rows.jsonl")
     rows = Rows(file, {"model": "m", "temperature": 0.7})
