@@ -71,6 +71,8 @@ def test_only_the_value_changes(
         ("a.env", "N=1\nN=2\n", "N", "3", "2 times"),
         ("a.env", "N=1\n", "N", "3\nEVIL=1", "cannot be written"),
         ("a.env", "N='1'\n", "N", "it's", "cannot be written"),
+        ("a.env", 'N="1"\n', "N", "$(touch /tmp/x)", "cannot be written"),
+        ("a.env", "N=1\n", "N", "`id`", "cannot be written"),
     ],
 )
 def test_what_is_not_sure_is_left(

@@ -143,8 +143,7 @@ def propose(store: Store, run_id: str, catalogue: Catalogue, sources: SourceSpec
         return found | {"because": because}
     finding = finding_of(store, run_id)
     rows = proposals(catalogue, finding)
-    spec = sources if sources else sources_of(store, run_id)
-    seen = watching(finding, spec, catalogue.config.verify)
+    seen = watching(finding, sources or sources_of(store, run_id), catalogue.config.verify)
     return found | {
         "because": "",
         "proposals": [one.to_json() for one in rows],

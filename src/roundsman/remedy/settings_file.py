@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 
 LARGEST = 1024 * 1024
+_SHELL = re.compile(r"""[$`\\"'\n\r]""")
+"""A shell that reads lines of KEY=VALUE would see more than a value in these."""
 
 
 class CannotEdit(Exception):
@@ -66,6 +68,8 @@ def with_values(path: Path, values: Mapping[str, Any]) -> str:
     kind, text = kind_of(path), read_text(path)
     changed = text
     for key, value in values.items():
+        if kind == "env" and _SHELL.search(as_text(value)):
+            raise CannotEdit(f"{path}: {key} cannot be written as {value!r}; change it by hand")
         match = _only(path, kind, changed, key)
         written = _written(kind, value, match["value"])
         changed = changed[: match.start("value")] + written + changed[match.end("value") :]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import yaml
 
 from roundsman.analysis.symptoms import kinds_of, more_is_better
 from roundsman.errors import SourceError
@@ -17,7 +18,7 @@ from roundsman.ledger import Store
 from roundsman.remedy.config import Verifying
 from roundsman.remedy.finding import Broken
 from roundsman.sources import IncidentFolder, Series, Window
-from roundsman.sources.spec import SourceSpec
+from roundsman.sources.spec import SourceSpec, read_sources
 
 _BEFORE = 600.0
 """Seconds before the onset that are read, too: labels by which series are told apart must have shown."""
@@ -143,9 +144,23 @@ def _step(series: Series) -> float:
 
 
 def sources_of(store: Store, run_id: str) -> SourceSpec:
-    """Where an investigation read its telemetry."""
+    """Where an investigation read its telemetry, also as its folder's `incident.yaml` names it.
+
+    Raises:
+        SourceError: that file cannot be read any more.
+    """
     setup = store.records(run_id)[0].body.get("setup") or {}
-    return Request.from_setup(setup).sources
+    spec = Request.from_setup(setup).sources
+    root = Path(spec.folder)
+    file = next((f for n in ("incident.yaml", "incident.yml") if (f := root / n).is_file()), None)
+    if not spec.folder or file is None:
+        return spec
+    try:
+        data = yaml.safe_load(file.read_text("utf-8", "replace"))
+    except (OSError, yaml.YAMLError, ValueError) as error:
+        raise SourceError(f"{file}: {' '.join(str(error).split())[:200]}") from None
+    named = data.get("sources") if isinstance(data, dict) else None
+    return spec.with_more(read_sources(named, file.name, root))
 
 
 def reader(spec: SourceSpec) -> Reads:
