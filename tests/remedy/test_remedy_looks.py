@@ -52,6 +52,13 @@ def test_what_had_no_samples_before_may_have_none_again() -> None:
     assert at(SLOW) == (None, False)  # it had some: nobody can say how slow it is now
 
 
+def test_the_dead_make_no_errors() -> None:
+    for alive in (True, False):
+        reading = Reading([series(ERRORS.metric, 6, 6, 6, end=1900.0)], 2000.0, lambda: alive)  # noqa: B023
+        seen = look(lambda one, now: reading, ERRORS, 1950.0, 2001.0)  # noqa: B023
+        assert (seen.value, seen.back) == ((0.0, True) if alive else (None, False))
+
+
 def test_a_source_that_is_filled_no_more_says_nothing() -> None:
     assert at(ERRORS, newest=1940.0) == (None, False)
     assert at(ERRORS, series(ERRORS.metric, 6, 6, 6, end=1945.0), newest=1960.0) == (None, False)

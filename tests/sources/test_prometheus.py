@@ -133,6 +133,20 @@ def test_of_one_name_alone_nothing_else_is_asked(serve):
     )  # the server is there, the metric is not
 
 
+def test_a_service_of_which_nothing_is_measured_is_told(serve):
+    class Alive(Store):
+        def __call__(self, asked):
+            query = asked.fields.get("query", "")
+            if asked.path.endswith("/query") and query.startswith("count({"):
+                here = query == 'count({service="a\\"b",__name__!~"up|scrape_.*"})'
+                return vector([{"metric": {}, "value": [END, "3"]}] if here else [])
+            return super().__call__(asked)
+
+    source, _ = opened(serve, Alive({"depth": flat({"service": "api"})}))
+    assert source.measured('a"b')
+    assert not source.measured("dead")
+
+
 def test_labels_that_tell_series_of_a_service_apart_are_in_the_name(serve):
     rows = [
         ({"job": "shop", "code": "200", "route": "/a", "zone": "x"}, lambda t: 1.0),

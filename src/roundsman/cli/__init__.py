@@ -19,7 +19,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("roundsman.cli.audit:audit", "What each model and tool of an app is covered by."),
     "drill": ("roundsman.cli.drill:drill", "Break a real small system, record it."),
     "runs": ("roundsman.cli.runs:runs", "List, show and delete recorded runs."),
-    "resume": ("roundsman.cli.resume:resume", "Take an interrupted investigation to its end."),
+    "resume": ("roundsman.cli.resume:resume", "Take an interrupted run to its end."),
     "settle": ("roundsman.cli.resume:settle", "Say what became of a write cut off by a crash."),
     "pending": ("roundsman.cli.asking:pending", "What runs ask of a person."),
     "approve": ("roundsman.cli.asking:approve", "Let one action of a run happen."),

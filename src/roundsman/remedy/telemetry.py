@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -32,11 +33,13 @@ _FRESH_S, _OLDEST_S = 120.0, 1800.0
 
 @dataclass(frozen=True)
 class Reading:
-    """Series of one metric, and when the newest sample of anything came: what tells a metric that has
-    no samples any more from a source that is filled no more."""
+    """Series of one metric, when the newest sample of anything came, and whether its service is measured
+    at all now: what tells a metric that has no samples any more from a source that is filled no
+    more, and from a service that is dead."""
 
     series: list[Series]
     newest: float
+    alive: Callable[[], bool] = lambda: True
 
 
 class Reads(Protocol):
@@ -100,7 +103,8 @@ def look(reads: Reads, broken: Broken, after: float, now: float) -> Look:
     """What the metric is now, of samples newer than `after` (epoch seconds).
 
     Errors are looked at as a family: one that comes back as another code is not back. One that had no
-    samples before may have none again, as long as something else of the metric's source has.
+    samples before may have none again, as long as something else of its service has: the dead make
+    no errors.
 
     Raises:
         SourceError: the source does not answer.
@@ -113,7 +117,7 @@ def look(reads: Reads, broken: Broken, after: float, now: float) -> Look:
         one for one in reading.series if _of_family(one, broken) and _is_current(one, newest)
     ]
     if not current:
-        gone = broken.before is None or broken.before == 0
+        gone = (broken.before is None or broken.before == 0) and reading.alive()
         return Look(broken, newest, 0.0 if gone else None, gone)
     at = max(float(one.times[-1]) for one in current)
     if at <= after:
@@ -177,7 +181,7 @@ def reader(spec: SourceSpec) -> Reads:
     def reads(broken: Broken, now: float) -> Reading:
         window = Window(max(broken.onset - _BEFORE, now - _FURTHEST), now)
         readings, failed = list[Reading](), list[SourceError]()
-        for read in _readers(spec, broken.metric.partition("{")[0]):
+        for read in _readers(spec, broken.service, broken.metric.partition("{")[0]):
             try:
                 readings.append(read(window))
             except SourceError as error:
@@ -185,33 +189,39 @@ def reader(spec: SourceSpec) -> Reads:
         if not readings:
             raise failed[0]
         series = [one for reading in readings for one in reading.series]
-        return Reading(series, max(one.newest for one in readings))
+        newest = max(one.newest for one in readings)
+        return Reading(series, newest, lambda: any(one.alive() for one in readings))
 
     return reads
 
 
-def _readers(spec: SourceSpec, name: str) -> Iterator[Callable[[Window], Reading]]:
+def _readers(spec: SourceSpec, service: str, name: str) -> Iterator[Callable[[Window], Reading]]:
     """Each opens its source anew: a folder is read when it is opened, and a server's window is its
     own."""
     if spec.folder:
-        yield lambda window: _from_folder(Path(spec.folder), window, name)
+        yield lambda window: _from_folder(Path(spec.folder), window, service, name)
     for url in spec.prometheus:
-        yield lambda window, url=url: _from_server(url, spec.headers, window, name)  # type: ignore[misc]
+        yield partial(_from_server, url, spec.headers, service, name)
 
 
-def _from_folder(path: Path, window: Window, name: str) -> Reading:
+def _from_folder(path: Path, window: Window, service: str, name: str) -> Reading:
     everything = IncidentFolder(path).series(window)
     newest = max((float(one.times[-1]) for one in everything), default=0.0)
-    return Reading([one for one in everything if one.metric.partition("{")[0] == name], newest)
+    alive = any(one.service == service and _is_current(one, newest) for one in everything)
+    named = [one for one in everything if one.metric.partition("{")[0] == name]
+    return Reading(named, newest, lambda: alive)
 
 
-def _from_server(url: str, headers: Sequence[str], window: Window, name: str) -> Reading:
+def _from_server(
+    url: str, headers: Sequence[str], service: str, name: str, window: Window
+) -> Reading:
     from roundsman.sources.headers import parse_header
     from roundsman.sources.prometheus import PrometheusSource
 
     source = PrometheusSource(url, window, [parse_header(one) for one in headers], only=name)
     extent = source.extent()
-    return Reading(source.series(window), extent.end if extent is not None else 0.0)
+    newest = extent.end if extent is not None else 0.0
+    return Reading(source.series(window), newest, lambda: source.measured(service))
 
 
 def state_now(

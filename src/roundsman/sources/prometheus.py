@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from roundsman.errors import SourceError
@@ -12,8 +13,9 @@ from roundsman.sources.crew import side_by_side
 from roundsman.sources.headers import Header
 from roundsman.sources.http import HttpFailed, TooLarge
 from roundsman.sources.prometheus_api import PrometheusApi
-from roundsman.sources.prometheus_names import SERVICE, Asked, makes, of_itself, plan, selector
+from roundsman.sources.prometheus_names import SERVICE, Asked, of_itself, plan, selector
 from roundsman.sources.prometheus_series import Answer, series_of
+from roundsman.sources.prometheus_watch import makers, presence
 from roundsman.sources.protocols import Command, Series, Unseen, Window
 from roundsman.sources.times import iso
 
@@ -68,11 +70,9 @@ class PrometheusSource(BaseSource):
         if len(names) > len(self._metrics):
             why = "what runtimes, exporters, kernels and the store say of themselves: not asked for"
             self.note(Unseen(f"metrics of {self.url}", why, len(names) - len(self._metrics)))
-        # what every scrape brings, so that it tells when there are samples
         self._probe = "up" if "up" in self._metrics else selector(self._metrics[0])
         if only:
-            kinds = ((name, self._types.get(_family(name), "")) for name in self._metrics)
-            self._metrics = [name for name, kind in kinds if makes(name, kind, only)]
+            self._metrics = makers(only, self._metrics, self._types)
         self._interval = self._scrape_interval()
         self._data = self._covered()
         if len(self._metrics) > MOST_METRICS:
@@ -149,15 +149,16 @@ class PrometheusSource(BaseSource):
     def _find_services(self) -> list[str]:
         for label in SERVICE:
             if self._labels is None or label in self._labels:
-                found = self._known(
-                    lambda at=label: self._api.label_values(
-                        at, self._window.start, self._window.end
-                    ),
-                    [],
-                )
+                span = self._window.start, self._window.end
+                found = self._known(partial(self._api.label_values, label, *span), [])
                 if found:
                     return sorted(found)[:MOST_SERIES]
         return []
+
+    def measured(self, service: str) -> bool:
+        """Whether anything a service says of itself is there at the window's end."""
+        asked = presence(service, self._labels)
+        return any(self._known(partial(self._api.query, q, self._window.end), []) for q in asked)
 
     def extent(self) -> Window | None:
         """The part of the incident's window that holds samples."""

@@ -16,7 +16,7 @@ SERVICE = (
 )  # fmt: skip
 #: exporters that speak of others: their own `service` and `job` are the exporter's
 _ABOUT_OTHERS = ("container_", "kube_", "namedprocess_")
-_THEIRS = ("exported_service", "deployment", "container", "exported_container", "daemonset",
+THEIRS = ("exported_service", "deployment", "container", "exported_container", "daemonset",
            "statefulset", "groupname", "app")  # fmt: skip
 #: exporters whose every instance is a host of its own
 _HOSTS = ("node_", "windows_")
@@ -88,7 +88,7 @@ def plan(metric: str, kind: str, window: str, labels: Collection[str] | None = N
     `kind` is the server's word for it, "" when it has none; `window` what rates look back, as `[60s]`;
     `labels` those that exist at all (None: not known), so that a query names no others.
     """
-    keep = [n for n in dict.fromkeys((*SERVICE, *_THEIRS)) if labels is None or n in labels]
+    keep = [n for n in dict.fromkeys((*SERVICE, *THEIRS)) if labels is None or n in labels]
     drop = [n for n in INSTANCE if labels is None or n in labels]
     if metric.startswith(_HOSTS):  # the host is what they are about
         drop = [name for name in drop if name not in _HOST]
@@ -119,16 +119,11 @@ def plan(metric: str, kind: str, window: str, labels: Collection[str] | None = N
     return [Asked(metric, f"avg {without} ({one})", f"avg by ({by}) ({one})", "mean")]
 
 
-def makes(metric: str, kind: str, name: str) -> bool:
-    """Whether series of this name come from a metric, of the server's word for its kind."""
-    return any(one.name == name for one in plan(metric, kind, ""))
-
-
 def owner(metric: str, labels: Mapping[str, str]) -> str:
     """The service a series belongs to, or an empty text."""
     names: tuple[str, ...] = SERVICE
     if metric.startswith(_ABOUT_OTHERS):
-        names = (*_THEIRS, *SERVICE)
+        names = (*THEIRS, *SERVICE)
     elif metric.startswith(_HOSTS):
         names = ("service", *_HOST, *SERVICE)
     return next((labels[name] for name in names if labels.get(name)), "")
@@ -136,7 +131,7 @@ def owner(metric: str, labels: Mapping[str, str]) -> str:
 
 def told_apart(name: str, labels: Mapping[str, str], among: Sequence[Mapping[str, str]]) -> str:
     """The name with the labels in which it differs from those among it, of one metric and service."""
-    left_out = {"__name__", "le", *SERVICE, *_THEIRS, *INSTANCE}
+    left_out = {"__name__", "le", *SERVICE, *THEIRS, *INSTANCE}
     kept = ",".join(
         f'{key}="{labels[key]}"'
         for key in sorted(labels)
