@@ -155,6 +155,12 @@ def test_changed_code_of_a_remedy_is_not_what_was_approved(desk: Desk) -> None:
     code, told = desk.say("resume", run_id)
     assert (code, "the code of the remedy was" in told) == (2, True)
     assert desk.world.pool == 20
+    mine(desk, GOOD_UNDO + "  # the same")
+    code, printed = desk.say("resume", run_id, "--accept-change")
+    assert (code, printed.startswith("ROLLED BACK")) == (4, True), printed
+    assert [
+        r.body["accepted"] for r in desk.store().records(run_id) if r.kind == "run_resumes"
+    ] != [{}]
 
 
 def test_an_abstained_verdict_proposes_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from roundsman.adk import plugin_of
 from roundsman.adk.effects_once import ask_the_tools
 from roundsman.errors import SetupChanged, UsageError
 from roundsman.guard import rules_for
-from roundsman.guard.events import Event, RunResumes
+from roundsman.guard.events import RunResumes
 from roundsman.investigate.execute import execute
 from roundsman.investigate.run import refuse_inside_a_loop
 from roundsman.ledger import LiveRun, Store
@@ -30,7 +30,7 @@ from roundsman.remedy.telemetry import reader, sources_of
 from roundsman.remedy.verify import Tell, Verifier
 from roundsman.sources.spec import SourceSpec
 
-Watcher = Callable[[Event, LiveRun], None]
+_CODE = "the code of the remedy"
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,12 @@ def resume(
     case = _case_again(store, setup, tell)
     begun = records[0].body
     changes: dict[str, list[str]] = {}
-    was, now = str(setup.get("code")), str(case.setup["code"])
+    accepted = [
+        r.body["accepted"][_CODE][1] for r in records if _CODE in (r.body.get("accepted") or {})
+    ]
+    was, now = (accepted or [str(setup["code"])[:12]])[-1], str(case.setup["code"])[:12]
     if was != now:
-        changes["the code of the remedy"] = [was[:12], now[:12]]
+        changes[_CODE] = [was, now]
     known = [str(r.body["policy"]) for r in records if r.body.get("policy")]
     if known[-1] != case.policy.digest:
         changes["policy"] = [str(begun.get("policy"))[:12], case.policy.digest[:12]]
