@@ -16,6 +16,8 @@ from pydantic import BaseModel
 
 from roundsman import guarded
 from roundsman.adk.arguments import signature_of
+from roundsman.adk.audit import audit
+from roundsman.adk.slips import slips
 from roundsman.errors import PolicyWarning, RefusedToStart
 from roundsman.policy import Policy, load_policy
 from roundsman.policy.agents import Share
@@ -110,6 +112,25 @@ def test_a_name_nothing_bears_is_told_when_limits_could_be_lost() -> None:
     (said,) = warned(closed(digg=DEPTH), Lab().worker())
     assert "did you mean 'dig'" in said
     assert warned(closed(erase={}, dig=DEPTH, restart_pod={}), Lab().worker()) == []
+
+
+def test_two_tools_of_one_name_are_told_by_the_audit() -> None:
+    lab, other = Lab(), Lab()
+    policy = closed(dig=DEPTH, restart_pod={})
+    below = other.worker(name="below")
+    agent = lab.worker(sub_agents=[below])
+    said = [s for s in slips(audit(agent), policy) if "different tools" in s.what]
+    assert [(s.path, s.gap) for s in said] == [
+        ("tools.allow.dig", False),
+        ("tools.allow.restart_pod", False),
+    ]
+    twice = FunctionTool(plain), FunctionTool(plain)
+    below = LlmAgent(name="below", model="m", tools=[twice[0]])
+    agent = LlmAgent(name="top", model="m", tools=[twice[1], plain], sub_agents=[below])
+    assert slips(audit(agent), closed(plain={})) == []
+    below = LlmAgent(name="below", model="m", tools=[lab.dig])
+    agent = LlmAgent(name="top", model="m", tools=[lab.dig], sub_agents=[below])
+    assert slips(audit(agent), closed(dig=DEPTH)) == []
 
 
 def test_taint_says_which_tools_it_does_not_cover() -> None:

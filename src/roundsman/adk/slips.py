@@ -18,6 +18,7 @@ from google.genai import types
 
 from roundsman.adk.arguments import signature_of
 from roundsman.adk.audit import Audit
+from roundsman.adk.kinds import function_of
 from roundsman.errors import PolicyWarning, RefusedToStart
 from roundsman.guard import FRAMEWORK_TOOLS
 from roundsman.guard.events import Ruled
@@ -101,6 +102,7 @@ class _Reader:
             for tool in self._bearing(name):
                 yield from self._arguments(name, rule, tool)
         yield from self._undeclared()
+        yield from self._shared_names()
         for name in policy.agents.shares:
             if name not in self._agents | _SHARES:
                 free = self._agents - set(policy.agents.shares)
@@ -169,6 +171,15 @@ class _Reader:
                 how = f"its calls touch everything, and take turns with all others{hint}"
                 yield self._slip(f"tools.allow.{name}.resource", f"no argument {arg!r}", how)
 
+    def _shared_names(self) -> Iterator[Slip]:
+        """One name, several tools: what the policy says of it holds for all of them, together."""
+        for name in self._policy.tools.allow:
+            bodies = {_body(tool) for tool in self._bearing(name)}
+            if len(bodies) > 1:
+                how = "each is allowed, bounded and counted as the others are; rename all but one"
+                what = f"{len(bodies)} different tools have this name"
+                yield replace(self._slip(f"tools.allow.{name}", what, how), quiet=True)
+
     def _undeclared(self) -> Iterator[Slip]:
         policy = self._policy
         taints = policy.conversation.taint.mode != "off"
@@ -181,6 +192,12 @@ class _Reader:
                 how = f"runs by tools.default: allow; no limit of its own holds{beyond}: declare it"
                 slip = self._slip(finding.path, f"tool {name!r} is not declared", how)
                 yield replace(slip, quiet=not taints)
+
+
+def _body(tool: Any) -> tuple[int, int]:
+    """What a tool runs: two objects around one function, or one method, are one tool."""
+    body = function_of(tool) or getattr(tool, "agent", None) or tool
+    return id(getattr(body, "__self__", None)), id(getattr(body, "__func__", body))
 
 
 def known_tools(found: Audit) -> frozenset[str]:
