@@ -7,10 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from journals import Journal
 
 from roundsman.drill.database_server import DatabaseServer, database_server
 from roundsman.errors import DrillFailed, MissingDependency
+
+# The same examples on every machine, and no clock: a busy one is no fault of the code. To look for new
+# ones: pytest --hypothesis-profile=explore
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("steady", settings.get_profile("explore"), derandomize=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session", autouse=True)
