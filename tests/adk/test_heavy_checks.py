@@ -44,8 +44,7 @@ def _fresh() -> Iterator[None]:
 
 
 def hangs(text: str) -> bool:
-    GO.wait(WAITS)
-    return False
+    return not GO.wait(WAITS)
 
 
 def forbids(text: str) -> bool:
@@ -60,7 +59,7 @@ def raises(text: str) -> bool:
     raise RuntimeError("no dictionary")
 
 
-def rule(function: str, on: str, more: str = "heavy: true") -> str:
+def rule(function: str, on: str, more: str = "heavy: true, budget: 60s") -> str:
     name = f"tests.adk.test_heavy_checks:{function}"
     return f"own: {{on: [{on}], python: '{name}', reply: No., {more}}}"
 
@@ -112,9 +111,15 @@ def test_a_built_in_check_is_held_to_its_budget_too(tmp_path: Path, then: str, s
     assert "ms of 1" in str([r.body for r in result.records if r.kind == "ruled"])
 
 
-def test_a_megabyte_is_within_the_budget_of_the_built_in_checks(tmp_path: Path) -> None:
+def test_a_megabyte_passes_the_built_in_checks(tmp_path: Path) -> None:
     rules = policy(
-        tmp_path, checks("injection: {}, secrets: {on: [input]}, personal: {on: [input]}") + LARGE
+        tmp_path,
+        checks(
+            ", ".join(
+                f"{n}: {{on: [input], budget: 30s}}" for n in ("injection", "secrets", "personal")
+            )
+        )
+        + LARGE,
     )
     result, model = play(["the answer"], "order 17 " * 120_000, rules)
     assert (result.text, len(model.requests)) == ("the answer", 1)
@@ -216,7 +221,7 @@ def test_a_shadow_heavy_check_changes_nothing(tmp_path: Path) -> None:
 # --- live -------------------------------------------------------------------------------------
 
 
-def heavy(on: str, more: str = "heavy: true") -> str:
+def heavy(on: str, more: str = "heavy: true, budget: 60s") -> str:
     return live_checks(rule("forbids", on, more))
 
 

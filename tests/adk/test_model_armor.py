@@ -147,7 +147,7 @@ def test_it_is_a_check_of_a_policy(
 ) -> None:
     server.status = status
     CHECK["check"] = check(server)
-    own = "python: 'tests.adk.test_model_armor:screen', heavy: true"
+    own = "python: 'tests.adk.test_model_armor:screen', heavy: true, budget: 60s"
     rules = policy(tmp_path, checks(f"armor: {{on: [input, reply], reply: No., {own}}}"))
     result, _ = play(["fine"], message, rules)
     assert result.text == said
