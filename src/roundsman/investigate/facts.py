@@ -15,6 +15,7 @@ from roundsman.investigate.call_facts import CallFacts
 from roundsman.investigate.entries import Changed as Changed
 from roundsman.investigate.entries import Moved as Moved
 from roundsman.investigate.entries import Standing as Standing
+from roundsman.investigate.recurring import Recurring, recurring, span_of
 from roundsman.investigate.steps import attempt
 from roundsman.sources.times import parse_time
 
@@ -206,6 +207,9 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
     A result that cannot be read is named in `broken` and costs nothing else.
     """
     facts = Facts()
+    results = list(results)
+    pieces = partial(recurring, [result for _, _, result in results])
+    recur = attempt(facts.broken, "lines that are there all along", pieces)
     seen: set[tuple[str, str, str]] = set()
     moved: dict[tuple[str, str, str], list[Moved]] = {}
     for evidence, tool, result in results:
@@ -215,7 +219,7 @@ def collect(results: Iterable[tuple[str, str, Any]]) -> Facts:
         for part, take in (
             ("what it looked at", partial(_looked_at, facts, evidence, tool, result)),
             ("services that stand out", partial(_stand_out, facts, evidence, result)),
-            ("what moved", partial(_movements, facts, moved, evidence, result)),
+            ("what moved", partial(_movements, facts, moved, evidence, result, recur)),
             ("changes", partial(_changes, facts, seen, evidence, result)),
             ("calls", partial(facts.along.add, evidence, result)),
         ):
@@ -254,12 +258,15 @@ def _movements(
     moved: dict[tuple[str, str, str], list[Moved]],
     evidence: str,
     result: Mapping[str, Any],
+    recur: Recurring | None,
 ) -> None:
     for field_name, log in (("series", False), ("templates", True)):
         for row in result.get(field_name) or []:
             if not log and (gone := _ran_out(evidence, row)):
                 facts.expiries.append(gone)
             one = _moved(evidence, row, log)
+            if one and log and recur:
+                one = recur.held_against(one, span_of(result))
             if one:
                 _enter(moved.setdefault((field_name, one.service, one.name), []), one)
 

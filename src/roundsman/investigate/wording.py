@@ -17,6 +17,9 @@ def say_moved(moved: Moved) -> str:
         lines = f'"{moved.name[:_TEMPLATE]}"'
         return f"{who}logged {row.get('before')} lines of {lines}, and none after {row['onset']}"
     if moved.log:
+        if row.get("moved") == "returned":
+            often = f'logged again and far more often "{moved.name[:_TEMPLATE]}"'
+            return f"{who}{often} from {row['onset']} ({row.get('after')} lines after)"
         verb = "first logged" if row.get("moved") == "appeared" else "logged far more often"
         level = f" [{row.get('level')}]" if row.get("level") else ""
         counts = f"({row.get('before')} lines before, {row.get('after')} after)"
