@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from roundsman.errors import SourceError
+from roundsman.sources import IncidentFolder, Unseen
 from roundsman.sources.fields import first_of
 from roundsman.sources.times import parse_time
+from roundsman.sources.walking import why_not
 
 _LARGEST = 16 * 1024 * 1024
 _JSON_NAMES: dict[type, str] = {
@@ -36,6 +38,33 @@ def read_alert(path: Path) -> Alert:
     except OSError as error:
         raise SourceError(f"{path.name}: not a JSON alert: {error}") from None
     return parse_alert(data, path.name)
+
+
+def folder_alert(folder: IncidentFolder) -> Alert | None:
+    """The alert of an incident folder, and a note on the folder when it says less than an alert should,
+    or cannot be read. SourceError names a file that holds something else."""
+    path = next(iter(folder.named("alert.json")), None)
+    if path is None:
+        return None
+    name = str(path.relative_to(folder.path))
+    try:
+        size = path.stat().st_size
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        folder.note(Unseen(name, why_not(error)))
+        return None
+    if size > _LARGEST:
+        why = f"not read: {size >> 20} MB, an alert has at most {_LARGEST >> 20}"
+        folder.note(Unseen(name, why))
+        return None
+    alert = read_alert(path)
+    if is_blank(alert):
+        folder.note(Unseen(name, "JSON, but no time, service, name or summary of an alert in it"))
+        return None
+    if alert.at is None:
+        folder.note(Unseen(name, "an alert without a readable time (startsAt, timestamp)"))
+    return alert
 
 
 def alert_from(where: str) -> Alert:

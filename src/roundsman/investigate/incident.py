@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,21 +15,21 @@ import yaml
 
 from roundsman.analysis import LogSummary, summarise
 from roundsman.errors import SourceError
-from roundsman.investigate.alerts import Alert, is_blank, read_alert
+from roundsman.investigate.alerts import Alert, folder_alert
 from roundsman.investigate.request import Request
 from roundsman.investigate.runbooks import Runbook, fitting
 from roundsman.investigate.windows import MINUTES, note_alert, note_earlier, note_elsewhere
-from roundsman.sources import IncidentFolder, LogLine, Source, Unseen, Window
+from roundsman.sources import IncidentFolder, LogLine, Source, Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.opening import open_sources
 from roundsman.sources.spec import SourceSpec, read_sources
 from roundsman.sources.times import iso, parse_time
+from roundsman.sources.walking import regular, why_not
 
 _BEFORE_ALERT, _AFTER_ALERT = 45 * 60.0, 15 * 60.0
 _HOUR = MINUTES * 60.0
 _LONGEST_FOUND = 6 * _HOUR
 _EXCERPTS = 6
-_LARGEST_ALERT = 16 * 1024 * 1024
 _DEFAULT = "What went wrong in this window, since when, and what caused it?"
 
 
@@ -103,23 +103,6 @@ class Incident:
         return "\n".join(lines)
 
 
-def _alert_of(path: Path, folder: IncidentFolder) -> Alert | None:
-    """The alert, and a note on the folder when it says less than an alert should."""
-    name = str(path.relative_to(folder.path))
-    size = path.stat().st_size
-    if size > _LARGEST_ALERT:
-        why = f"not read: {size >> 20} MB, an alert has at most {_LARGEST_ALERT >> 20}"
-        folder.note(Unseen(name, why))
-        return None
-    alert = read_alert(path)
-    if is_blank(alert):
-        folder.note(Unseen(name, "JSON, but no time, service, name or summary of an alert in it"))
-        return None
-    if alert.at is None:
-        folder.note(Unseen(name, "an alert without a readable time (startsAt, timestamp)"))
-    return alert
-
-
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_bytes().decode("utf-8", "replace"))
@@ -129,11 +112,17 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise SourceError(f"{path.name}{line}: not YAML; see examples/incidents") from None
     except ValueError as error:  # a time that YAML reads as one, and no calendar has
         raise SourceError(f"{path.name}: {error}; times are as 2026-01-31T10:00:00Z") from None
+    except OSError as error:  # it says what is asked, so nothing can be asked without it
+        raise SourceError(f"{path.name}: {why_not(error)}") from None
     if content is None:
         return {}
     if not isinstance(content, dict):
         raise SourceError(f"{path.name}: expected question, window and services")
     return content
+
+
+def _say(into: list[str], path: Path, why: str) -> None:
+    into.append(f"{path.name}: {why}")
 
 
 _KEYS = ("question", "window", "services", "sources")
@@ -206,13 +195,17 @@ def open_incident(request: Request) -> Incident:
     spec: dict[str, Any] = {}
     name = "incident.yaml"
     if root is not None and root.is_dir():
-        file = next((p for n in (name, "incident.yml") if (p := root / n).is_file()), None)
+        unread: list[str] = []
+        names = (root / name, root / "incident.yml")
+        file = next((p for p in names if regular(p, partial(_say, unread)) is not None), None)
+        if unread and file is None:
+            raise SourceError(unread[0])
         spec = _read_yaml(file) if file else {}
         _refuse_slips(spec, name)
         name = file.name if file else name
         sources = sources.with_more(read_sources(spec.get("sources"), name, root))
     folder = _open_folder(root, bool(sources.beside)) if root is not None else None
-    alert = request.alert or (_folder_alert(folder) if folder else None)
+    alert = request.alert or (folder_alert(folder) if folder else None)
     window = request.window or _given_window(spec.get("window"), name)
     source: Source
     if sources.beside:
@@ -265,13 +258,6 @@ def _open_folder(root: Path, others: bool) -> IncidentFolder | None:
         if others and root.is_dir():
             return None
         raise
-
-
-def _folder_alert(folder: IncidentFolder) -> Alert | None:
-    root = folder.path
-    places = (root, root / "context")
-    file = next((p for d in places if (p := d / "alert.json").is_file()), None)
-    return _alert_of(file, folder) if file else None
 
 
 def _question(request: Request, spec: dict[str, Any], alert: Alert | None) -> str:

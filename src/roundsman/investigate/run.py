@@ -33,6 +33,7 @@ from roundsman.investigate.windows import unasked
 from roundsman.ledger import LiveRun, Store, open_store
 from roundsman.policy import Policy
 from roundsman.sources import IncidentFolder
+from roundsman.sources.walking import below, regular
 
 #: what the verdict says beside the cause
 _BESIDE = ("alternatives", "services", "broken")
@@ -125,8 +126,10 @@ def _folder_print(path: Path) -> str:
     """Which files the folder holds, of what size and from when: a resumed run must not mix two
     truths. Contents are not read, since they may be large."""
     found = []
-    for file in sorted(p for p in path.rglob("*") if p.is_file()):
-        stat = file.stat()
+    for file in below(path, lambda *_: None):
+        stat = regular(file, lambda *_: None)
+        if stat is None:
+            continue
         found.append([str(file.relative_to(path)), stat.st_size, stat.st_mtime_ns])
     return digest(canonical(found))
 

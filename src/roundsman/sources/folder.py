@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from roundsman.sources.log_paths import LOG_ENDINGS, is_log, open_logs
 from roundsman.sources.metric_files import read_metric_file
 from roundsman.sources.protocols import Change, Command, LogLine, Series, Span, Unseen, Window
 from roundsman.sources.trace_files import TRACE_ENDINGS, read_call_graph, read_trace_file
+from roundsman.sources.walking import below, is_folder, regular, why_not
 
 _METRIC_ENDINGS = (".csv", ".csv.gz", ".parquet")
 _CHANGES = {"deploys": "deploy", "deployments": "deploy", "commits": "commit", "flags": "flag"}
@@ -29,8 +30,10 @@ class IncidentFolder:
     """
 
     def __init__(self, path: Path, log_budget: int = BYTE_BUDGET) -> None:
-        if not path.is_dir():
-            what = "is a file, not a folder" if path.exists() else "no such folder"
+        unread: list[str] = []
+        if not is_folder(path, lambda _, why: unread.append(why)):
+            what = "is a file, not a folder" if not unread and path.exists() else "no such folder"
+            what = unread[0] if unread else what
             raise SourceError(f"{path}: {what}; give an incident folder, {_EXPECTED}")
         self.path = path
         self.unseen: list[Unseen] = []
@@ -41,7 +44,8 @@ class IncidentFolder:
         self._errors: list[str] = []
         self._extent: Window | None = None
         self._taken: set[tuple[int, int]] = set()
-        for root in (path, path / "context"):
+        self._roots = [root for root in (path, path / "context") if self._open(root)]
+        for root in self._roots:
             self._load_metrics(root)
             self._load_changes(root)
             self._load_traces(root)
@@ -141,6 +145,11 @@ class IncidentFolder:
             if some
         }
 
+    def named(self, name: str) -> list[Path]:
+        """Files of that name at the top and under `context/`; what is there and is none is noted."""
+        files = [root / name for root in self._roots]
+        return [file for file in files if regular(file, self._told) is not None]
+
     def note(self, unseen: Unseen) -> None:
         """Remember that something was not looked at (once)."""
         if unseen not in self.unseen:
@@ -152,32 +161,49 @@ class IncidentFolder:
 
     # --- loading -----------------------------------------------------------------------------
 
-    def _failed(self, file: Path, error: SourceError) -> None:
+    def _failed(self, file: Path, error: SourceError | OSError) -> None:
+        if isinstance(error, OSError):
+            self._told(file, why_not(error))
+            return
         self._errors.append(f"{file.parent.name}/{error}")
-        self.note(Unseen(str(file.relative_to(self.path)), str(error)))
+        why = str(error).removeprefix(f"{file.name}: ")
+        if why.startswith(f"{file.name}:"):  # the file is named already, its line is not
+            why = f"line {why.removeprefix(f'{file.name}:')}"
+        self.note(Unseen(str(file.relative_to(self.path)), why))
+
+    def _told(self, path: Path, why: str) -> None:
+        """Note what is there and cannot be looked at."""
+        self._errors.append(f"{path}: {why}")
+        inside = path.is_relative_to(self.path) and path != self.path
+        self.note(Unseen(str(path.relative_to(self.path) if inside else path), why))
+
+    def _open(self, root: Path) -> bool:
+        """Whether there is a folder whose files can be asked for; one that cannot be listed is told."""
+        if not is_folder(root, self._told):
+            return False
+        try:
+            os.listdir(root)
+        except OSError as error:
+            self._told(root, why_not(error))
+        return os.access(root, os.X_OK)
 
     def _take(self, file: Path) -> bool:
         """Whether this is a file nobody has taken yet: a link to one is the same file."""
-        try:
-            found = file.stat()
-        except OSError:
+        found = regular(file, self._told)
+        if found is None or (found.st_dev, found.st_ino) in self._taken:
             return False
-        key = (found.st_dev, found.st_ino)
-        if not stat.S_ISREG(found.st_mode) or key in self._taken:
-            return False
-        self._taken.add(key)
+        self._taken.add((found.st_dev, found.st_ino))
         return True
 
     def _load_metrics(self, root: Path) -> None:
         files = [root / "metrics.csv", root / "metrics.csv.gz", root / "metrics.parquet"]
-        if (root / "metrics").is_dir():
-            files += sorted((root / "metrics").rglob("*"))
+        files += below(root / "metrics", self._told)
         for file in files:
             if not file.name.lower().endswith(_METRIC_ENDINGS) or not self._take(file):
                 continue
             try:
                 self._series += read_metric_file(file, self.note)
-            except SourceError as error:
+            except (SourceError, OSError) as error:
                 self._failed(file, error)
 
     def _load_changes(self, root: Path) -> None:
@@ -188,7 +214,7 @@ class IncidentFolder:
                     continue
                 try:
                     found, undated = read_change_file(file, kind)
-                except SourceError as error:
+                except (SourceError, OSError) as error:
                     self._failed(file, error)
                     continue
                 self._changes += found
@@ -205,8 +231,7 @@ class IncidentFolder:
     def _load_traces(self, root: Path) -> None:
         endings = [e + packed for e in TRACE_ENDINGS for packed in ("", ".gz")]
         files = [root / f"traces{ending}" for ending in endings]
-        if (root / "traces").is_dir():
-            files += sorted((root / "traces").rglob("*"))
+        files += below(root / "traces", self._told)
         for file in files:
             if not self._take(file):
                 continue
@@ -214,22 +239,22 @@ class IncidentFolder:
                 if not file.name.lower().endswith(tuple(endings)):
                     raise SourceError(f"{file.name}: not a known trace format")
                 self._spans += read_trace_file(file, self.note)
-            except SourceError as error:
+            except (SourceError, OSError) as error:
                 self._failed(file, error)
         self._spans.sort(key=lambda span: span.at)
         graph = root / "graph.csv"
         if self._take(graph):
             try:
                 self._calls |= read_call_graph(graph)
-            except SourceError as error:
+            except (SourceError, OSError) as error:
                 self._failed(graph, error)
 
     def _log_paths(self) -> Iterator[Path]:
-        for root in (self.path, self.path / "context"):
+        for root in self._roots:
             top = [root / f"logs{ending}" for ending in LOG_ENDINGS]
             top += [root / f"logs{ending}.gz" for ending in LOG_ENDINGS]
-            inner = sorted((root / "logs").rglob("*")) if (root / "logs").is_dir() else []
-            loose = sorted(set(root.glob("*.log*")) - set(top)) if root.is_dir() else []
+            inner = below(root / "logs", self._told)
+            loose = sorted(set(root.glob("*.log*")) - set(top))
             for file in [*top, *loose, *inner]:
                 if not self._take(file):
                     continue

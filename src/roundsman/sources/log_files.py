@@ -26,6 +26,7 @@ from roundsman.sources.log_scan import (
     plain_chunks,
 )
 from roundsman.sources.protocols import LogLine, Unseen, Window
+from roundsman.sources.walking import why_not
 
 #: bytes parsed for one question; some ten seconds
 BYTE_BUDGET = 128 * 1024 * 1024
@@ -87,6 +88,8 @@ class LogFile:
                     why += " not looked at"
                     report(Unseen(self.path.name, why, (end - begin) * (stride - 1) // stride))
                 yield from reading.of(plain_chunks(file, begin, end, max(1, stride)))
+        except PermissionError as error:
+            report(Unseen(self.path.name, why_not(error)))
         except UNREADABLE as error:
             report(Unseen(self.path.name, f"cannot be read to its end: {error}"[:200]))
 
@@ -112,7 +115,8 @@ class LogFile:
                 if last is not None and len(known) > 4 and last - max(known) > FAR:
                     last = self._last_before(file, size, max(known) + FAR) or max(known)
                     report(Unseen(self.path.name, f"its last line is {LATE}"))
-        except OSError:
+        except OSError as error:
+            report(Unseen(self.path.name, why_not(error)))
             return None
         return None if first is None or last is None else (min(first, last), max(first, last))
 
