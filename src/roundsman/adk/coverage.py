@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
 from roundsman.adk.audit import Audit, audit
 from roundsman.adk.strays import SEEN
@@ -26,7 +28,7 @@ class Coverage:
         self.excepted, self.declared, self.closed = dict(excepted), declared, closed
         self._passed: dict[LiveRun, set[str]] = {}
         self._issued: dict[str, dict[int, tuple[Any, Ticket]]] = {}
-        self._models: dict[int, Any] = {}
+        self._models: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
     def audit(self, root: Any) -> Audit:
         """Walk `root` under this policy."""
@@ -40,12 +42,13 @@ class Coverage:
             self.hold(model)
 
     def hold(self, model: Any) -> None:
-        """Remember a model of the app."""
-        self._models[id(model)] = model
+        """Remember a model of the app, as long as it lives."""
+        with suppress(TypeError):  # one that cannot be referred to weakly
+            self._models[id(model)] = model
 
     def holds(self, model: Any) -> bool:
         """Whether this object is a model of the app."""
-        return id(model) in self._models
+        return self._models.get(id(model)) is model
 
     def unseen(self, agent: Any) -> Audit | None:
         """The audit of an agent that is new, or that has become a gap since; else None."""

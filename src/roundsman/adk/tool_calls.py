@@ -69,8 +69,12 @@ def _innermost(kind: type[Any]) -> type[Any]:
 
 def _hands_on(outer: Any, tool: Any) -> bool:
     """Whether a tool of the engine is a shell around this one, which has its name."""
-    held = vars(outer).values() if of_engine(type(outer)) and outer.name == tool.name else ()
+    held = vars(outer).values() if of_engine(type(outer)) and _named_as(outer, tool) else ()
     return any(v is tool for v in held)
+
+
+def _named_as(outer: Any, tool: Any) -> bool:
+    return getattr(outer, "name", None) == tool.name and hasattr(outer, "__dict__")
 
 
 def bind_tool(tool: Any) -> None:
