@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import PrivateAttr
 
+from roundsman.guard import rules_for
 from roundsman.investigate import investigate, load_incident
-from roundsman.investigate.answers import RESULT
+from roundsman.investigate.answers import RESULT, finish
+from roundsman.investigate.dry_run import content_of, dry_run
+from roundsman.investigate.execute import execute
 from roundsman.investigate.models import model_named
+from roundsman.investigate.request import Request
+from roundsman.investigate.run import prepare
 from roundsman.investigate.tools import make_tools
-from roundsman.ledger import Store
+from roundsman.ledger import LiveRun, Store, open_store
+from roundsman.loop.carry import LONGEST, MOST
 from roundsman.policy import load_policy
 from roundsman.testing import ScriptedModel, call
 
@@ -96,3 +109,73 @@ def test_a_model_that_passes_nonsense_goes_on(
     report, _ = investigate(OUTAGE, load_policy("default"), model="scripted", store=store)
     assert report["stop"]["reason"] != "failed"
     assert [row["status"] for row in report["evidence"]] == ["ok", "error"]
+
+
+big = st.integers(0, 3).flatmap(lambda n: st.just("größe" * 10**n))
+values = st.recursive(
+    big | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=40) | st.dictionaries(big, inner, max_size=3),
+    max_leaves=60,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.dictionaries(
+        st.sampled_from(["query", "series", "services", "next", "steady", "x"]), values
+    ),
+    st.integers(1, 400),
+)
+def test_an_answer_never_exceeds_its_cap_whatever_is_in_it(parts: dict[str, Any], n: int) -> None:
+    many = [{"service": "s" * 300, "n": i} for i in range(n)]
+    found = finish({"status": "ok", **parts, "many": many, "left_out": {}}, ("many",))
+    assert len(json.dumps(found, ensure_ascii=False)) <= RESULT
+    assert found["status"] == "ok"
+    kept = len(found.get("many", []))
+    assert kept == n or found["left_out"]["many"] == n - kept
+
+
+class Recorder(BaseLlm):
+    """Asks three questions and answers with one new finding each round; keeps the size of each request."""
+
+    _sizes: list[int] = PrivateAttr(default_factory=list)
+    _long: bool = PrivateAttr(default=False)
+    _first: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        content = content_of(llm_request)
+        self._first = self._first or content
+        self._sizes.append(len(json.dumps(content, ensure_ascii=False)))
+        number = len(self._sizes)
+        parts = [types.Part(function_call=types.FunctionCall(name=name, args={})) for name in READS]
+        if number % 2 == 0:
+            finding = f"thing {number} is {number} " + "very " * (2000 if self._long else 4)
+            answer = {"findings": [{"statement": finding}], "done": False}
+            parts = [types.Part(text=json.dumps(answer))]
+        yield LlmResponse(content=types.Content(role="model", parts=parts))
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_what_a_model_is_sent_a_round_does_not_grow_with_the_rounds(
+    long: bool, tmp_path: Path
+) -> None:
+    text = "version: 1\nextends: baseline\nloop: {max_rounds: 18}\nrun: {tokens: 9000000}\n"
+    file = tmp_path / "policy.yaml"
+    file.write_text(text)
+    model = Recorder(model="recorder")
+    model._long = long
+    with closing(open_store(tmp_path)) as store:
+        case = prepare(Request.of_folder(OUTAGE), load_policy(str(file)), "m", store, chosen=model)
+        run = LiveRun.start(store, rules_for(case.policy), policy="p", question="q", model="m")
+        asyncio.run(execute(case.app, run, case.incident.describe()))
+    shown = dry_run(Request.of_folder(OUTAGE), load_policy(str(file)), "m")["requests"][0]
+    assert shown == {"characters": model._sizes[0], **model._first}  # what would leave, and left
+    first, second = model._sizes[::2], model._sizes[1::2]
+    assert run.account.rounds == len(first) == len(second) == 18
+    told = MOST + 200 if long else 18 * 60
+    assert max(first) - first[0] <= told
+    assert max(second) - second[0] <= told
+    if long:  # full from some round on, and flat after it
+        assert max(first[-3:]) - min(first[-3:]) <= LONGEST + 10

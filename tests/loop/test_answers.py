@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from roundsman.loop import UNREADABLE, Held, read_answer, round_prompt
 from roundsman.loop.answer import Claim
+from roundsman.loop.carry import LONGEST, MOST
+from roundsman.loop.progress import Finding
 
 CASES = {
     c["id"]: c
@@ -110,3 +112,14 @@ def test_the_prompt_carries_findings_and_nothing_else() -> None:
     prompt = round_prompt("why?", 2, held.held)
     assert "Round: 2" in prompt
     assert "- one\n- two" in prompt
+
+
+@given(st.lists(st.text(min_size=1, max_size=3000), max_size=60))
+def test_the_prompt_is_bounded_whatever_is_held_and_keeps_the_newest(statements: list[str]) -> None:
+    held = [Finding(f"f{n}", text, (), True, 1) for n, text in enumerate(statements)]
+    prompt = round_prompt("why?", 9, held)
+    assert len(prompt) <= len(round_prompt("why?", 9, ())) + MOST + 100
+    if statements:
+        assert statements[-1][: LONGEST - 1] in prompt
+    if sum(min(len(text), LONGEST) + 3 for text in statements) <= MOST:
+        assert "older ones" not in prompt

@@ -14,6 +14,8 @@ from roundsman.sources.patience import CalledOff
 #: longest text of one excerpt and of one whole result, in characters
 EXCERPT, RESULT = 500, 16_000
 _LONGEST_TEXT = 500
+#: a text is not cut below this; what is never cut
+_LEAST, _KEPT = 100, frozenset(["status", "evidence_id", "left_out"])
 
 
 def number(value: float) -> float | int:
@@ -43,7 +45,31 @@ def finish(result: dict[str, Any], lists: Sequence[str]) -> dict[str, Any]:
         while result.get(name) and _size(result) > RESULT:
             result[name].pop()
             result["left_out"][name] = result["left_out"].get(name, 0) + 1
+    while (size := _size(result)) > RESULT:
+        _squeeze(result, size - RESULT)
     return result
+
+
+def _squeeze(result: dict[str, Any], over: int) -> None:
+    """Make the largest part of a result shorter: what names of any length can bring about."""
+    name = max(result.keys() - _KEPT, key=lambda key: _size({key: result[key]}))
+    part = result[name]
+    if isinstance(part, list) and part:
+        gone = max(1, len(part) // 2)
+        del part[-gone:]
+        result["left_out"][name] = result["left_out"].get(name, 0) + gone
+    elif isinstance(part, dict) and part:
+        inner = max(part, key=lambda key: _size({"": part[key]}) + len(str(key)))
+        text = part[inner]
+        if isinstance(text, str) and len(text) > _LEAST:
+            part[inner] = text[: max(_LEAST, len(text) - over) - 1] + "…"
+        else:
+            del part[inner]
+            result["left_out"][name] = result["left_out"].get(name, 0) + 1
+    elif isinstance(part, str) and len(part) > _LEAST:
+        result[name] = part[: max(_LEAST, len(part) - over) - 1] + "…"
+    else:
+        del result[name]
 
 
 def _error(query: dict[str, Any], message: str) -> dict[str, Any]:
