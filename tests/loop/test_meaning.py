@@ -124,3 +124,23 @@ def test_what_may_be_told_already_is_marked_and_never_merged() -> None:
 def test_a_clock_time_before_a_colon_is_a_time() -> None:
     assert ungrounded("it was cut at 10:00", ["v2 deployed 10:00: POOL 50 -> 20"]) == []
     assert ungrounded("it was cut at 10:01", ["v2 deployed 10:00: POOL 50 -> 20"]) == ["10:01"]
+
+
+@pytest.mark.parametrize(
+    ("held", "told", "repeat"),
+    [
+        ("db-1: high CPU usage, started 10:08", "db-1: high CPU usage, started 10:04:30", True),
+        ("api slow since 2026-01-01T10:08Z", "api slow since 2026-01-01T10:05Z", True),
+        ("api slow since 10:08", "api slow since 10:16", False),
+        ("api slow since 2026-01-01 10:08", "api slow since 2026-01-02 10:08", False),
+        ("db-1: high CPU usage, started 10:08", "db-2: high CPU usage, started 10:07", False),
+        ("db-1: high CPU usage, started 10:08", "db-1: high disk usage, started 10:07", False),
+        ("pod killed at 10:08", "pod killed at 10:07", False),
+        ("5 errors from 10:08", "6 errors from 10:07", False),
+    ],
+)
+def test_one_beginning_may_be_dated_minutes_apart_and_an_event_may_not(
+    held: str, told: str, repeat: bool
+) -> None:
+    assert Said(held).says(told) is repeat
+    assert Said(told).says(held) is repeat

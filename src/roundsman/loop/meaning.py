@@ -24,6 +24,11 @@ _DOWN = re.compile(
     r"\b(?:fell|falls?|falling|fallen|drop(?:s|ped|ping)?|decreas(?:e[sd]?|ing)|lower(?:s|ed)?"
     r"|declin(?:e[sd]?|ing)|cuts?|shr[aiu]nk|reduc(?:e[sd]?|ing))\b"
 )
+_BEGINS = re.compile(
+    r"\b(?:start(?:ed|s|ing)?|since|began|begins?|beginning|onset)\b", re.IGNORECASE
+)
+#: how far apart, in seconds, two estimates of one beginning may be
+_SAME_BEGINNING = 300
 _SMALL = re.compile(
     r"(?:an?|and|are|as|at|be|been|by|for|from|ha[sd]|have|in|is|its?|of|on|or|th(?:at|e|en|is)|to"
     r"|was|were|when|with)"
@@ -55,7 +60,7 @@ class Said:
         """Whether `statement` says nothing that this one does not."""
         facts = facts_of(statement)
         if not self._has(facts):
-            return False
+            return self._begins_with(statement, facts)
         words = _words(statement)
         if words == self._words:
             return True
@@ -70,6 +75,24 @@ class Said:
         if not count and len(content) < _SHORT:
             return alike == 1.0
         return alike >= _ALIKE.get(count, 0.0)
+
+    def _begins_with(self, statement: str, facts: Facts) -> bool:
+        """Whether it is the same sentence and only dates the same beginning a few minutes apart.
+
+        When something began is estimated from one signal or another; events are told apart by their times,
+        so the sentence must say that it speaks of a beginning, and nothing else may differ.
+        """
+        mine = facts_of(self.statement)
+        if not (len(mine.times) == len(facts.times) == 1 and _BEGINS.search(statement)):
+            return False
+        one, other = mine.times[0], facts.times[0]
+        if (
+            self.statement.replace(one.text, "", 1).split()
+            != statement.replace(other.text, "", 1).split()
+        ):
+            return False
+        (day, clock), (other_day, other_clock) = one.utc(), other.utc()
+        return day == other_day and abs(clock - other_clock) <= _SAME_BEGINNING
 
     def resembles(self, statement: str) -> bool:
         """Whether `statement` may well be told here already, although that is not sure.
