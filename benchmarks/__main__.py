@@ -75,6 +75,7 @@ def _journal(repeat: int) -> None:
 
 def _workers(quick: bool) -> None:
     from benchmarks.workers import at_once, crew_cost
+    from roundsman.drill.database_server import database_server
 
     for waiting in (False, True):
         who = "a model of 1 s a call" if waiting else "the analyst"
@@ -82,7 +83,9 @@ def _workers(quick: bool) -> None:
         for count, (rate, peak) in at_once(counts, waiting).items():
             print(f"{count} at once by {who}: {rate:.0f} a minute, {peak} MB")
     jobs, workers, kills = (12, 2, 3) if quick else (60, 3, 12)
-    print(crew_cost(jobs, workers, kills))
+    print("SQLite", crew_cost(jobs, workers, kills))
+    with database_server() as server:
+        print("PostgreSQL", crew_cost(jobs, workers, kills, server.new_database()))
 
 
 def _ms(seconds: float) -> str:

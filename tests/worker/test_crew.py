@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 
@@ -16,10 +15,6 @@ from roundsman.worker.daylimit import admit, set_limit
 pytest.importorskip("dbos", reason="the extra worker is not installed")
 
 
-JOBS = int(os.environ.get("ROUNDSMAN_CHAOS", "6"))
-"""Investigations; more than 6 by hand, as in docs/workers.md."""
-
-
 @pytest.fixture
 def crew(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
     for name, value in journal.env.items():
@@ -31,18 +26,16 @@ def crew(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
 
 @pytest.mark.slow
 def test_killed_workers_lose_nothing_and_nothing_is_done_twice(crew: Crew) -> None:
-    few = JOBS <= 6
-    workers, every, kills, most = (2, 12, 2, 3) if few else (3, 60, JOBS // 5, 6)
-    asked = crew.submit(JOBS)
-    crew.work(workers, every, kills, "--at-once", str(most), "--per-worker", "2")
-    assert len(crew.killed) == kills
+    asked = crew.submit(6)
+    crew.work(2, 12, 2, "--at-once", "3", "--per-worker", "2")
+    assert len(crew.killed) == 2
     assert any(line.startswith("took over") for line in crew.said)
     for _ in range(3):
         if not crew.answer():
             break
         crew.work(1, 10**9, 0)
     check(crew, asked)
-    assert 1 < crew.at_once() <= most
+    assert 1 < crew.at_once() <= 3
 
 
 @pytest.mark.slow
