@@ -183,6 +183,20 @@ def test_what_is_asked_for_is_listed_at_once_until_it_begins(here: Journal, stop
     store.close()
 
 
+def test_a_job_the_queue_gave_up_is_not_listed_as_waiting_for_ever(here: Journal) -> None:
+    pytest.importorskip("dbos", reason="the extra worker is not installed")
+    call = CliRunner().invoke
+    there = call(submit, [str(OUTAGE)]).output.strip()
+    store = here.open()
+    expect(store, "given-up", "why?")
+    assert {one.run_id for one in expected(store)} == {there, "given-up"}
+    assert there in call(queue, []).output
+    assert [one.run_id for one in expected(store)] == [there]
+    with pytest.raises(UsageError, match=r"given-up never began: every worker that had it died"):
+        resolve_id(store, "given-up")
+    store.close()
+
+
 def test_a_job_names_sources_as_an_investigation_does_and_no_secret(
     here: Journal, stopped: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

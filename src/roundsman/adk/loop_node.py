@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from google.adk.agents import LlmAgent
 from google.adk.agents.context import Context
 from google.adk.events.event import Event as EngineEvent
 from google.adk.workflow import NodeTimeoutError, node
@@ -141,7 +142,7 @@ async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, 
     from google.adk.workflow._errors import DynamicNodeFailError
 
     try:
-        with _told_again(ctx, agent.name, prompt, run_id):
+        with _told_again(ctx, agent, prompt, run_id):
             output = await ctx.run_node(agent, node_input=prompt, run_id=run_id)
     except NodeTimeoutError:
         return UNREADABLE, True
@@ -153,14 +154,14 @@ async def _one(ctx: Any, agent: Any, prompt: str, run_id: str) -> tuple[Answer, 
 
 
 @contextmanager
-def _told_again(ctx: Any, agent: str, prompt: str, run_id: str) -> Iterator[None]:
+def _told_again(ctx: Any, agent: Any, prompt: str, run_id: str) -> Iterator[None]:
     """Put the round's prompt back before its events where a person's answer takes the round up
     again: the engine leaves it out then, and the agent would see only what it did so far."""
-    path, events = f"{ctx.node_path}/{agent}@{run_id}", ctx.session.events
+    path, events = f"{ctx.node_path}/{agent.name}@{run_id}", ctx.session.events
     turn = ctx._invocation_context.invocation_id
     mine = (n for n, e in enumerate(events) if e.invocation_id == turn and e.node_info.path == path)
     first = next(mine, None)
-    if not ctx.resume_inputs or first is None:
+    if not ctx.resume_inputs or first is None or not isinstance(agent, LlmAgent):
         yield
         return
     content = types.Content(role="user", parts=[types.Part(text=prompt)])

@@ -254,13 +254,19 @@ def _again(run: str) -> Any:
 def queue(everything: bool, as_json: bool) -> int:
     """What the workers are asked for: waiting and under way, newest first."""
     from roundsman.ledger import open_store
+    from roundsman.ledger.expected import expected, never_began
     from roundsman.report import clean, to_json
     from roundsman.worker import Queue, tokens_today
     from roundsman.worker.daylimit import limit_of
 
+    store = open_store()
+    ahead = [one.run_id for one in expected(store)]
     with Queue() as waiting:
         jobs = waiting.jobs(open_only=not everything)
-    store = open_store()
+    there = {job.run_id for job in jobs if job.status in ("queued", "running")}
+    for run_id in ahead:
+        if run_id not in there:  # nobody will begin it: it is no longer listed as if
+            never_began(store, run_id, "every worker that had it died; submit it anew")
     spent, limit = tokens_today(store), limit_of(store)
     store.close()
     if as_json:
