@@ -12,6 +12,7 @@ from roundsman.adk.coverage import Coverage
 from roundsman.adk.current import (
     GUARDS,
     current_action_id,
+    current_loop,
     current_run,
     current_scope,
 )
@@ -27,7 +28,7 @@ from roundsman.adk.tool_calls import OPEN
 from roundsman.guard import Judgement, Kind
 from roundsman.guard.events import UserTurn
 from roundsman.guard.said import Said
-from roundsman.guard.trust import BETWEEN, MEMORY
+from roundsman.guard.trust import BETWEEN, INPUT, MEMORY
 from roundsman.ledger import LiveRun, Store
 from roundsman.ledger.judging import Operator
 
@@ -126,6 +127,21 @@ class RunBinding:
         """Note an agent to whose prompts the engine adds earlier conversations by itself."""
         if self._taints and MEMORY not in run.account.trust.sources and is_reminded(agent):
             run.write(UserTurn(sources=(MEMORY,)), durable=False)
+
+    def _fed(self, run: LiveRun, place: str, request: Any) -> None:
+        """Note a node of a graph whose input is not what the user said: another node fetched or wrote it.
+        What a loop gives its rounds is the loop's own."""
+        if (
+            not self._taints
+            or "@" not in place
+            or current_loop()
+            or INPUT in run.account.trust.sources
+        ):
+            return
+        first = next((c for c in request.contents or [] if c.role == "user"), None)
+        text = _text_of(first)
+        if text and not run.account.trust.has_heard(self.screen.kept(text)[0]):
+            run.write(UserTurn(sources=(INPUT,)), durable=False)
 
     def _hear(self, run: LiveRun, invocation: str) -> Any:
         """Put on record what was said of the person's message; a blocked one is answered here."""

@@ -68,9 +68,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
     ) -> None:
         BasePlugin.__init__(self, name="roundsman_guard")
         self.coverage = coverage or Coverage({}, effects, closed=False)
-        self.opener, self.policy = opener, policy
+        self.opener, self.policy, self.operator = opener, policy, None
         self.own_rules = tuple(p for p in own_rules if p.rule.name in ("allowlist", "clamp"))
-        self.operator = None
         self.screen = Screen(own_rules, look_back)
         self._taints = any(p.rule.name == "taint" for p in own_rules)
         self._effects = effects
@@ -129,8 +128,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         return run.propose(entering)[0] if entering.called else run.judge(entering)
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Any:
-        """Issue the ticket that tells the model who is calling. In a live session there is no call:
-        it is what a person typed or said, judged here."""
+        """Issue the ticket that tells the model who is calling; judge what was said in a live session."""
         run = self._run(callback_context)
         context = callback_context._invocation_context
         if is_live(context):
@@ -139,6 +137,7 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if hasattr(agent, "canonical_model"):  # it may have been exchanged since the agent entered
             guard_model(agent.canonical_model)
         place = place_of(callback_context)
+        self._fed(run, place, llm_request)
         ticket = Ticket(run, getattr(agent, "name", ""), agent, place)
         if self.names is not None:
             self.names.meet(llm_request.tools_dict)

@@ -12,6 +12,8 @@ from roundsman.guard.prints import digest
 
 BETWEEN = "\x1e"
 """Between two messages in one text (the record separator of ASCII)."""
+INPUT = "(input)"
+"""Whose text a node's input is when the user did not say it."""
 MEMORY = "(memory)"
 """Whose text earlier conversations are, where the engine adds them to a prompt."""
 FILES = "(files)"
@@ -32,20 +34,29 @@ class Trust:
 
     def heard(self, text: str, held_back: Collection[str] = ()) -> Trust:
         """After the user said this."""
-        plain = unicodedata.normalize("NFC", text[:_MOST_WORDS])
-        messages = (" ".join(m.split()) for m in Text(plain).seen.text.split(BETWEEN))
-        said = "\n".join(m for m in messages if m)
+        said = _as_words(text)
         held = self.held_back.union(held_back)
         if not said and held == self.held_back:
             return self
         words = f"{self.words}\n{said}"[:_MOST_WORDS]
         return evolve(self, words=words, held_back=held)
 
+    def has_heard(self, text: str) -> bool:
+        """Whether all of this text is the user's."""
+        return _as_words(text) in self.words
+
     def got(self, source: str) -> Trust:
         """After a result of this tool came in."""
         if source in self.sources:
             return self
         return evolve(self, sources=(*self.sources, source))
+
+
+def _as_words(text: str) -> str:
+    """A text as an eye reads it, a line for each message."""
+    plain = unicodedata.normalize("NFC", text[:_MOST_WORDS])
+    messages = (" ".join(m.split()) for m in Text(plain).seen.text.split(BETWEEN))
+    return "\n".join(m for m in messages if m)
 
 
 def said_print(run_id: str, value: str) -> str:
