@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from roundsman.investigate.entries import Condition, Moved
 from roundsman.investigate.facts import LOOK_BACK, Facts
 from roundsman.investigate.harm import Harm
-from roundsman.investigate.wording import say_moved
+from roundsman.investigate.wording import say_moved, text_of
 
 _LABELS = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)"
 #: in an address the scheme says that it is a host; a bare name needs three parts to look like one
@@ -55,12 +55,6 @@ _SILENT = re.compile(
     re.IGNORECASE,
 )
 _AROUND = 40
-#: what stood where a template has a mask; possessive, so that a failed match costs no more than a scan
-_MASKED = {
-    re.escape("<id>"): r"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{8,}+)",
-    re.escape("<ip>"): r"(?:\d{1,3}+\.){3}\d{1,3}+(?::\d++)?+",
-    re.escape("<n>"): r"(?:0x[0-9a-fA-F]++|\d++(?:[.,]\d++)*+)",
-}
 #: the share of new errors from which on they are said to be about one host
 _MOST = 0.8
 #: seconds by which the errors may seem to come after the first harm (sampling)
@@ -84,7 +78,7 @@ def failing_providers(facts: Facts, harm: Harm) -> Iterable[Condition]:
     lines = [one for one in facts.logs if one.bad or one.warns]
     named: dict[str, list[Moved]] = {}
     for one in lines:
-        for host in _hosts(_text(one), known):
+        for host in _hosts(text_of(one), known):
             named.setdefault(host, []).append(one)
     for host in sorted(named, key=lambda host: (-_services(named[host]), -_count(named[host]))):
         found = _in_words(facts, harm, host, named[host])
@@ -110,16 +104,6 @@ def _count(lines: Iterable[Moved]) -> int:
     return sum(int(one.level("after") or 0) for one in lines)
 
 
-def _text(one: Moved) -> str:
-    """What the line says, with its numbers; other fields of the record (its own request's) are left out."""
-    example = str(one.row.get("example") or "").replace('\\"', '"')
-    pattern = r"\s+".join(map(re.escape, one.name.split()))
-    for mask, stood in _MASKED.items():
-        pattern = pattern.replace(mask, stood)
-    found = re.search(pattern, example)
-    return found[0] if found else one.name
-
-
 def _called(said: str, host: str, sure: bool = True) -> bool:
     """Whether a line speaks of a call to the host (when not `sure`: or may), not of a page to read there."""
     for found in re.finditer(re.escape(host), said, re.IGNORECASE):
@@ -134,16 +118,16 @@ def _called(said: str, host: str, sure: bool = True) -> bool:
 
 
 def _in_words(facts: Facts, harm: Harm, host: str, lines: list[Moved]) -> Condition | None:
-    lines = [one for one in lines if _called(_text(one), host, sure=False)]
+    lines = [one for one in lines if _called(text_of(one), host, sure=False)]
     if not lines:
         return None
     callers = sorted({one.service for one in lines})
     first = min(lines, key=lambda one: one.at)
     score, speaks = 3.0, [f"errors of {len(callers)} services name {host}"]
     if len(callers) < 2:
-        called = [one for one in lines if one.bad and _called(_text(one), host)]
-        answered = [one for one in called if _ANSWERED.search(_text(one))]
-        silent = [one for one in called if _SILENT.search(_text(one))]
+        called = [one for one in lines if one.bad and _called(text_of(one), host)]
+        answered = [one for one in called if _ANSWERED.search(text_of(one))]
+        silent = [one for one in called if _SILENT.search(text_of(one))]
         if not (answered or silent) or first.at > (harm.onset or first.at) + _LATE:
             return None
         how = "answers with errors of its own" if answered else "does not answer"

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from roundsman.analysis.clocks import Skew
-from roundsman.investigate.advice import next_action
+from roundsman.investigate.advice import WATCH, next_action, without_cause
 from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.clocks import NOT_CORRECTED
 from roundsman.investigate.facts import LOOK_BACK, Facts, collect
@@ -27,11 +27,16 @@ _ALTERNATIVES = "the alternatives"
 _PART_FAILED = "a part of the analysis failed (see what was not seen)"
 
 
-def _abstain(because: str, facts: Facts | None = None) -> dict[str, Any]:
+def _abstain(
+    because: str, facts: Facts | None = None, judged: Judgement | None = None
+) -> dict[str, Any]:
     onset = attempt(facts.broken, "since when", facts.onset) if facts else None
     affected = (
         attempt(facts.broken, "who is affected", partial(_affected, facts, None)) if facts else []
     )
+    advice = WATCH
+    if facts and judged:
+        advice = attempt(facts.broken, "advice", partial(without_cause, facts, judged)) or WATCH
     return {
         "service": None,
         "change": None,
@@ -44,8 +49,7 @@ def _abstain(because: str, facts: Facts | None = None) -> dict[str, Any]:
         "first_failing": None,
         "affected": affected or [],
         "mechanism": None,
-        "next_action": "change nothing on this evidence; keep watching, and look again with a "
-        "longer window or the telemetry that is missing",
+        "next_action": advice,
     }
 
 
@@ -91,7 +95,7 @@ def settle(
     ]
     judged = judge(facts)
     if not attempt(facts.broken, "what moved together", facts.symptoms):
-        return _with(_abstain(_nothing_moved(facts), facts), others, facts, judged)
+        return _with(_abstain(_nothing_moved(facts), facts, judged), others, facts, judged)
     for finding in (f for f in good if proposes(f)):
         one = named_by(finding, judged.candidates)
         ask = partial(_refused, finding, one, judged, facts)
@@ -108,7 +112,7 @@ def settle(
         return _with(accepted, others, facts, judged)
     because = judged.why_none or "no grounded finding names what stands out as its cause"
     others += attempt(facts.broken, _ALTERNATIVES, partial(_rest, facts, None, judged)) or []
-    return _with(_abstain(because, facts), others, facts, judged)
+    return _with(_abstain(because, facts, judged), others, facts, judged)
 
 
 def _refused(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from roundsman.investigate.facts import Changed, Moved
 
 _TEMPLATE = 200
+#: what stood where a template has a mask; possessive, so that a failed match costs no more than a scan
+_MASKED = {
+    re.escape("<id>"): r"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{8,}+)",
+    re.escape("<ip>"): r"(?:\d{1,3}+\.){3}\d{1,3}+(?::\d++)?+",
+    re.escape("<n>"): r"(?:0x[0-9a-fA-F]++|\d++(?:[.,]\d++)*+)",
+}
 
 
 def say_moved(moved: Moved) -> str:
@@ -46,3 +53,13 @@ def say_change(change: Changed, keys: Sequence[str] = ()) -> str:
     order += [key for key in change.diff if key not in order]
     parts = [f"{key} from {change.diff[key][0]} to {change.diff[key][1]}" for key in order[:4]]
     return f"{text} changed {', '.join(parts)}" if parts else text
+
+
+def text_of(one: Moved) -> str:
+    """What the line says, with its numbers; other fields of the record (its own request's) are left out."""
+    example = str(one.row.get("example") or "").replace('\\"', '"')
+    pattern = r"\s+".join(map(re.escape, one.name.split()))
+    for mask, stood in _MASKED.items():
+        pattern = pattern.replace(mask, stood)
+    found = re.search(pattern, example)
+    return found[0] if found else one.name

@@ -43,7 +43,7 @@ def _lines(view: View) -> Iterator[str]:
         yield ""
     facts = (
         ("Since", view.since),
-        ("Also affected", view.affected),
+        (view.affected_label, view.affected),
         ("Caution", view.caution),
         ("Because", view.because),
         ("How", view.mechanism),

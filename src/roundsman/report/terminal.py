@@ -52,7 +52,7 @@ class _Page:
         self._flow("CAUSE  " if view.found else "", view.headline, color, label_style=color)
         sure = f" (confidence {view.confidence})" if view.confidence else ""
         self._flow("Since  ", view.since + sure if view.since else sure.strip(" ()"))
-        self._flow("Also affected  ", _short(view.affected, 150))
+        self._flow(f"{view.affected_label}  ", _short(view.affected, 150))
         self._flow("Caution  ", _short(view.caution, 300), color)
         self._flow("Because  ", _short(view.because, 300))
         if view.top:

@@ -84,6 +84,11 @@ class View:
     cost: str
     times: str
 
+    @property
+    def affected_label(self) -> str:
+        """What stands before those affected: beside a cause there is one that they are besides."""
+        return "Also affected" if self.found else "Affected"
+
 
 def _runbook(given: Mapping[str, Any]) -> str:
     """Its title and where it lies."""

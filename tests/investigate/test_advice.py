@@ -1,0 +1,81 @@
+"""What to do next when no cause is found: users who suffer are no reason to keep watching."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tests.investigate.test_competing_causes import facts, line, metric
+from tests.investigate.test_long_windows import BEGIN, incident, report_of
+
+from roundsman.investigate.advice import WATCH, without_cause
+from roundsman.investigate.causes import judge
+from roundsman.investigate.lost import with_lost
+from roundsman.report.terminal import to_terminal
+from roundsman.sources.times import iso
+
+ERRORS = metric("errors", 0.1, 9)
+
+
+def advice(*rows: Any) -> str:
+    found = facts([one for one in rows if "metric" in one], [one for one in rows if "level" in one])
+    assert judge(found).best is None
+    return without_cause(found, judge(found))
+
+
+def test_an_outage_without_a_cause_is_handed_on_with_what_is_known() -> None:
+    line_of = line("cannot book seat <n>") | {"example": "x ERROR cannot book seat 12"}
+    said = advice(ERRORS, metric("errors", 0.1, 9, "web"), line_of)
+    assert said.startswith("escalate, do not wait: failing since 2026-01-01T10:05:00Z, in ")
+    assert "api" in said
+    assert "web" in said
+    assert 'errors say "cannot book seat 12"' in said
+    assert "keep watching" not in said
+
+
+def test_without_errors_in_the_logs_the_metric_speaks() -> None:
+    assert "api errors went from 0.1 to 9" in advice(ERRORS)
+
+
+def test_what_nobody_feels_is_watched() -> None:
+    assert advice(metric("load_average", 1, 1.2)) == WATCH
+    assert advice() == WATCH
+
+
+def test_what_is_over_is_not_handed_on() -> None:
+    assert "escalate if it comes back" in advice(line("lost it", last="2026-01-01T10:05:02Z"))
+
+
+def test_the_first_screen_of_an_outage_without_a_cause(tmp_path: Path) -> None:
+    folder = incident(tmp_path / "case", 1, 30)
+    (folder / "deploys.json").write_text(json.dumps([{"service": "api", "version": "v7"}]))
+    report = report_of(folder, tmp_path)
+    cause = report["cause"]
+    assert cause["abstained"]
+    assert cause["because"].startswith("not used: deploys.json (no record has a time;")
+    assert f"failing since {iso(BEGIN + 1800)}, in api" in cause["next_action"]
+    assert "upstream refused the connection" in cause["next_action"]
+    page = io.StringIO()
+    to_terminal(report, Console(file=page, width=80))
+    shown = page.getvalue()
+    assert "\nAffected  api" in shown
+    assert "Also affected" not in shown
+
+
+@pytest.mark.parametrize("what", ["deploys.json", "context/flags.json", "metrics", "logs/a/b.log"])
+def test_files_that_were_not_used_stand_where_the_verdict_says_why(what: str) -> None:
+    unseen = [{"what": what, "why": "cannot be read", "count": 1}]
+    none = with_lost({"abstained": True, "because": "nothing moved"}, unseen)
+    assert none["because"] == f"not used: {what} (cannot be read); nothing moved"
+    found = with_lost({"abstained": False, "because": "it fits"}, unseen)
+    assert found["because"] == f"it fits; not used: {what} (cannot be read)"
+
+
+@pytest.mark.parametrize("what", ["api.log", "telemetry from 10:00 to 11:00", "metrics.api"])
+def test_lines_that_were_not_read_do_not(what: str) -> None:
+    unseen = [{"what": what, "why": "over the budget", "count": 7}]
+    assert with_lost({"because": "x"}, unseen) == {"because": "x"}
