@@ -18,7 +18,13 @@ from roundsman.errors import SourceError
 from roundsman.investigate.alerts import Alert, folder_alert
 from roundsman.investigate.request import Request
 from roundsman.investigate.runbooks import Runbook, fitting
-from roundsman.investigate.windows import MINUTES, note_alert, note_earlier, note_elsewhere
+from roundsman.investigate.windows import (
+    MINUTES,
+    note_alert,
+    note_earlier,
+    note_elsewhere,
+    note_services,
+)
 from roundsman.sources import IncidentFolder, LogLine, Source, Window
 from roundsman.sources.log_lines import is_bad
 from roundsman.sources.opening import open_sources
@@ -229,6 +235,7 @@ def open_incident(request: Request) -> Incident:
     services = spec.get("services")
     if services is not None and not isinstance(services, list):
         raise SourceError(f"incident.yaml: services must be a list, got {services!r}")
+    note_services(source, [str(one) for one in services or ()], window)
     return Incident(
         path=root if folder is not None else None,
         question=_question(request, spec, alert),
@@ -261,7 +268,10 @@ def _open_folder(root: Path, others: bool) -> IncidentFolder | None:
 
 
 def _question(request: Request, spec: dict[str, Any], alert: Alert | None) -> str:
-    asked = request.question or spec.get("question")
+    given = spec.get("question")
+    if given is not None and not isinstance(given, str):
+        raise SourceError(f"incident.yaml: question must be a text, got {given!r}"[:200])
+    asked = request.question or given
     if not asked and alert:
         who = f" on {alert.service}" if alert.service else ""
         asked = f"What caused {alert.name}{who}?"

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from roundsman.sources.times import iso
+
+if TYPE_CHECKING:
+    from roundsman.investigate.incident import Incident
 
 #: whole files and folders of an incident folder; what is noted of some lines of a file has another name
 _FILE = re.compile(
     r"^(context/)?((deploys|deployments|commits|flags|graph|traces|metrics|alert)"
     r"\.(json|ndjson|jsonl|csv|parquet)(\.gz)?$|"
-    r"(metrics|logs|traces)(/.*)?$|context$)"
+    r"(metrics|logs|traces)(/.*)?$|context$|service ')"
 )
 _MOST = 2
+
+
+def said_of(cause: Mapping[str, Any], incident: Incident) -> dict[str, Any]:
+    """The cause with what of the incident was not looked at, as far as the verdict hangs on it."""
+    extent, window = incident.source.extent(), incident.window
+    cause = with_lost(cause, incident.unseen)
+    if extent is None or (extent.end >= window.start and extent.start <= window.end):
+        return cause
+    inside = f"{iso(extent.start)} to {iso(extent.end)}"
+    because = f"all telemetry lies outside the window asked for: it is from {inside}"
+    return cause | {
+        "because": f"{because}; {cause['because']}",
+        "next_action": f"ask again for a window within the telemetry, {inside} (window in "
+        "incident.yaml, or --window)",
+    }
 
 
 def with_lost(cause: Mapping[str, Any], unseen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -22,7 +42,7 @@ def with_lost(cause: Mapping[str, Any], unseen: Sequence[Mapping[str, Any]]) -> 
     if not lost:
         return dict(cause)
     named = [f"{one['what']} ({_count(one)}{one['why']})" for one in lost[:_MOST]]
-    text = "not used: " + ", ".join(named)
+    text = "not seen: " + ", ".join(named)
     if len(lost) > _MOST:
         text += f" and {len(lost) - _MOST} more (see what was not seen)"
     parts = [text, str(cause.get("because") or "")]

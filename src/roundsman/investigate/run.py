@@ -23,7 +23,7 @@ from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.execute import execute
 from roundsman.investigate.facts import collect
 from roundsman.investigate.incident import Incident, open_incident
-from roundsman.investigate.lost import with_lost
+from roundsman.investigate.lost import said_of
 from roundsman.investigate.models import model_named
 from roundsman.investigate.picture import charts, timeline
 from roundsman.investigate.request import Request
@@ -237,7 +237,7 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
         except Exception as error:
             why = f"could not be made: {type(error).__name__}: {error}"[:300]
             missing.append({"what": f"the {name} of this report", "why": why, "count": 1})
-    report["cause"] = with_lost(report["cause"], incident.unseen)
+    report["cause"] = said_of(report["cause"], incident)
     left = unasked(incident.window, incident.source.kinds, evidence)
     said = report["stop"]["reason"] not in ("aborted", "failed", "asked")
     if left and said and report["cause"]["abstained"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from roundsman.analysis.clocks import span
@@ -98,6 +99,22 @@ def note_elsewhere(source: Source, window: Window) -> None:
     if extent and (extent.end < window.start or extent.start > window.end):
         what = f"telemetry from {iso(extent.start)} to {iso(extent.end)}"
         source.note(Unseen(what, "all of it outside the window that was given"))
+
+
+def note_services(source: Source, named: Sequence[str], window: Window) -> None:
+    """A service somebody named that nothing is of is a slip, or silent: either is said."""
+    known = [] if not named else source.services()
+    lower = {one.lower(): one for one in known}
+    for name in named:
+        if any(name.lower() in one or one in name.lower() for one in lower if one):
+            continue
+        near = get_close_matches(name.lower(), lower, n=1)
+        # a log file may hold lines of many services
+        if not near and next(iter(source.lines(window, name)), None) is not None:
+            continue
+        meant = f"; did you mean {lower[near[0]]!r}?" if near else ""
+        why = f"named in incident.yaml, and nothing in the telemetry is of it{meant}"
+        source.note(Unseen(f"service {name!r}"[:100], why))
 
 
 def note_alert(source: Source, at: float | None) -> None:
