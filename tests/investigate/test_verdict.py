@@ -108,3 +108,21 @@ def test_the_verdict_needs_nothing_of_the_suspect_it_judges() -> None:
         "assert not [m for m in sys.modules if 'analyst' in m or m.startswith('google.adk')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_who_only_got_faster_is_not_affected() -> None:
+    faster = METRIC | {"service": "cart", "metric": "latency_p95", "before": 140, "after": 60}
+    slower = METRIC | {"service": "web", "metric": "latency_p95", "before": 60, "after": 140}
+    found = settle([], evidence([METRIC, faster, slower], []))
+    assert found["affected"] == ["api", "web"]
+
+
+def test_a_weaker_cause_says_what_speaks_for_it_and_how_little() -> None:
+    strong = DEPLOY | {"diff": {"errors_timeout": [500, 50]}, "name": "v3"}
+    could = [{"what": "a new query", "can": ["error"], "line": "x"}]
+    weak = DEPLOY | {"diff": {}, "effects": could, "read": True, "at": "2026-01-01T09:30:00Z"}
+    found = settle([cause("v3 of api did it", change="v3")], evidence([METRIC], [strong, weak]))
+    assert not found["abstained"]
+    (other,) = found["alternatives"]
+    assert other["why_not"].startswith("less speaks for it (3.79: on the service in which")
+    assert other["why_not"].endswith(") than for the cause (4.5)")

@@ -363,3 +363,39 @@ def test_a_guard_that_did_nothing_is_said() -> None:
         report[key] = []
     assert "nothing refused, changed or cut" in to_html(report)
     assert "nothing refused, changed or cut" in to_markdown(report)
+
+
+def test_what_was_not_seen_is_counted_in_its_own_unit() -> None:
+    report = full_report()
+    report["unseen"] = [
+        {
+            "what": "a.log",
+            "why": "over the budget",
+            "count": 912_635,
+            "unit": "bytes only searched",
+        },
+        {"what": "b.log", "why": "lines without a time", "count": 7},
+    ]
+    shown = terminal(report, width=100)
+    assert "a.log (912,635 bytes only searched): over the budget" in shown
+    assert "b.log (7×): lines without a time" in shown
+
+
+def test_evidence_nobody_worded_is_shown_in_words() -> None:
+    report = full_report() | {"findings": [], "unsupported": []}
+    report["cause"] = {"abstained": True}
+    rows = '{"service": "web", "metric": "errors", "median": 3}\n{"service": "we'
+    report["evidence"] = [{"id": "a1", "tool": "query_metrics", "status": "ok", "excerpt": rows}]
+    (top,) = build(report).top
+    assert top.statement.startswith("service: web, metric: errors, median: 3")
+    assert not set('{}[]"') & set(top.statement)
+
+
+def test_results_nobody_cites_do_not_fill_up_the_first_screen() -> None:
+    report = full_report()
+    report["findings"] = [{"statement": "errors rose", "evidence": ["a1"], "grounded": True}]
+    report["cause"] = {"abstained": True}
+    report["evidence"] = [
+        {"id": i, "tool": "t", "status": "ok", "excerpt": "x"} for i in ("a1", "a2")
+    ]
+    assert [one.id for one in build(report).top] == ["a1"]

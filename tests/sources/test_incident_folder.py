@@ -277,3 +277,13 @@ def test_a_window_that_cannot_be_is_shown_in_plain_times(tmp_path: Path) -> None
     put(tmp_path, "incident.yaml", "window: {start: soon}\n")
     with pytest.raises(SourceError, match=r"start 'soon' and end \(missing\)"):
         load_incident(tmp_path)
+
+
+def test_a_statistic_behind_a_dot_makes_no_service_of_what_it_is_of() -> None:
+    columns = ["Fare_errPct", "Fare_latency.p95", "Zone_errPct", "Zone_latency.p95"]
+    found = split_names(columns, "w")
+    assert found["Fare_latency.p95"] == ("Fare", "latency.p95")
+    assert found["Zone_errPct"] == ("Zone", "errPct")
+    named = ["cart_api.latency", "cart_api.rate", "web_api.latency", "web_api.rate"]
+    assert split_names(named, "metrics")["cart_api.rate"] == ("cart_api", "rate")
+    assert split_names(["cart.rate", "web.rate"], "metrics")["web.rate"] == ("web", "rate")

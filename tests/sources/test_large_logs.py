@@ -128,7 +128,7 @@ def test_over_the_search_budget_the_bytes_not_looked_at_are_counted(tmp_path: Pa
     packed = LogFile(written(tmp_path / "b.log.gz"), scan=2_000_000)
     found = [line.at - START for line in packed.lines(ALWAYS, "needle", unseen.append)]
     assert 30 < len(found) < 100
-    assert "packed bytes" in unseen[-1].why
+    assert "packed bytes" in unseen[-1].unit
 
 
 def test_a_folder_of_gzip_logs_alone_has_an_extent(tmp_path: Path) -> None:

@@ -130,3 +130,9 @@ def runs_short(name: str, before: float | None, after: float | None) -> bool:
     """Whether something fills up: a queue, a pool, memory, a disk, a processor."""
     kinds = kinds_of(name)
     return bool(kinds & FILLS) and worse(name, before, after)
+
+
+def eased(name: str, before: float | None, after: float | None) -> bool:
+    """Whether times or errors became less: who got faster does not suffer."""
+    fell = before is not None and after is not None and after < before
+    return fell and bool(kinds_of(name) & {"latency", "error"}) and not hurts(name, before, after)

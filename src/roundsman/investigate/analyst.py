@@ -17,7 +17,7 @@ from roundsman.investigate.facts import Facts, Moved, collect, echoes
 from roundsman.investigate.runbooks import asked_in
 from roundsman.investigate.steps import attempt
 from roundsman.investigate.windows import MINUTES, offsets
-from roundsman.investigate.wording import say_change, say_moved
+from roundsman.investigate.wording import literal, say_change, say_moved
 from roundsman.sources.times import parse_time
 
 _MOST_SYMPTOMS, _MOST_LOGS, _MOST_RULED_OUT = 6, 4, 4
@@ -76,7 +76,7 @@ def _closer(facts: Facts, asked: Mapping[str, Mapping[str, Any]]) -> list[dict[s
         calls.append({"name": "query_metrics", "args": args})
     if facts.bad_logs:
         line = min(facts.bad_logs, key=lambda moved: moved.at)
-        text = _literal(line.name)
+        text = literal(line.name)
         if len(text) >= _LITERAL:
             args = {"service": line.service, "text": text, **same_piece(line)}
             calls.append({"name": "query_logs", "args": args})
@@ -94,12 +94,6 @@ def _when_it_began(facts: Facts) -> list[dict[str, Any]]:
     if ago <= facts.earlier or ago <= 0:
         return []
     return [{"name": "list_deploys", "args": _look(ago)}]
-
-
-def _literal(template: str) -> str:
-    """The longest piece of a template that stands in its lines as it is (no mask, no quote,
-    no punctuation: blanks after it are often doubled in the line)."""
-    return max(re.split(r"<[^<>]*>|[\"\\]|[:;,]\s", template), key=len).strip()[:100]
 
 
 def _triples(exchanges: Sequence[Exchange]) -> list[tuple[str, str, Any]]:

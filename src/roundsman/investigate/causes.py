@@ -23,6 +23,8 @@ ENOUGH, LEAD = 2.75, 0.5
 #: weight and lead from which a cause is called likely, and as good as certain
 _MEDIUM, _MEDIUM_LEAD = 4.0, 1.0
 _HIGH, _HIGH_LEAD = 5.5, 2.0
+#: why a candidate is not chosen that nothing speaks against
+LESS = "less speaks for it"
 #: steps without which no cause is more than a guess
 _HARM, _CHANGES = "what users suffered", "weighing the changes"
 
@@ -139,7 +141,7 @@ def against(one: Candidate, judgement: Judgement, chosen: Candidate | None) -> s
     if one.speaks_against:
         return "; ".join(one.speaks_against[:2])
     if chosen is not None:
-        behind = "less speaks for it"
+        behind = LESS
         if one.suspect and not one.suspect.explains and not one.suspect.change.diff:
             behind = "names no changed setting"
         elif one.suspect and not one.suspect.explains:

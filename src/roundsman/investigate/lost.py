@@ -1,4 +1,4 @@
-"""Telemetry that is there and was not read, where the verdict says on what it stands."""
+"""What was not looked at, where the verdict says on what it stands."""
 
 from __future__ import annotations
 
@@ -54,3 +54,28 @@ def with_lost(cause: Mapping[str, Any], unseen: Sequence[Mapping[str, Any]]) -> 
 def _count(one: Mapping[str, Any]) -> str:
     count = one.get("count")
     return f"{count} " if isinstance(count, int) and count > 1 else ""
+
+
+def only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    """An abstention says "nothing moved" only when somebody looked."""
+    stop = report["stop"]
+    if not cause.get("abstained"):
+        waits = "; the investigation is not over: it waits for a person"
+        return (
+            cause | {"because": f"{cause['because']}{waits}"}
+            if stop["reason"] == "asked"
+            else cause
+        )
+    if stop["reason"] == "asked":
+        return cause | {
+            "instead": f"Waiting for a person: {stop['detail'] or 'a question'}"[:200],
+            "because": "the investigation is not over: it waits for a person",
+            "next_action": f"answer it (roundsman pending {report['run_id']}), then resume it",
+        }
+    if stop["reason"] in ("aborted", "failed"):
+        because = f"the investigation ended before it could say: {stop['detail']}"
+    elif not any(e["status"] in ("ok", "empty") for e in report["evidence"]):
+        because = "nothing was asked of the telemetry, so nothing can be said of it"
+    else:
+        return cause
+    return cause | {"because": because, "next_action": "run the investigation again"}

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,14 +20,16 @@ from roundsman.guard.events import Event
 from roundsman.guard.prints import canonical, digest
 from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declared
 from roundsman.investigate.assemble import base_report
+from roundsman.investigate.claims import with_queries
 from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.execute import execute
 from roundsman.investigate.facts import collect
 from roundsman.investigate.incident import Incident, open_incident
-from roundsman.investigate.lost import said_of
+from roundsman.investigate.lost import only_what_was_seen, said_of
 from roundsman.investigate.models import model_named
 from roundsman.investigate.picture import charts, timeline
 from roundsman.investigate.request import Request
+from roundsman.investigate.steps import attempt
 from roundsman.investigate.threads import threaded
 from roundsman.investigate.tools import make_tools
 from roundsman.investigate.verdict import settle
@@ -237,6 +240,8 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
         except Exception as error:
             why = f"could not be made: {type(error).__name__}: {error}"[:300]
             missing.append({"what": f"the {name} of this report", "why": why, "count": 1})
+    lines = partial(with_queries, report["findings"], evidence, facts, incident)
+    attempt(facts.broken, "lines to paste", lines)
     report["cause"] = said_of(report["cause"], incident)
     left = unasked(incident.window, incident.source.kinds, evidence)
     said = report["stop"]["reason"] not in ("aborted", "failed", "asked")
@@ -266,30 +271,5 @@ def _verdict(report: dict[str, Any], evidence: list[dict[str, Any]]) -> dict[str
     beside = {key: cause.pop(key) for key in _BESIDE}
     named = (f for f in report["findings"] if f["statement"] == cause.get("statement"))
     cause.setdefault("evidence", next((f["evidence"] for f in named), []))
-    seen = _only_what_was_seen(cause, report)
+    seen = only_what_was_seen(cause, report)
     return {"cause": seen, **beside}
-
-
-def _only_what_was_seen(cause: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
-    """An abstention says "nothing moved" only when somebody looked."""
-    stop = report["stop"]
-    if not cause.get("abstained"):
-        waits = "; the investigation is not over: it waits for a person"
-        return (
-            cause | {"because": f"{cause['because']}{waits}"}
-            if stop["reason"] == "asked"
-            else cause
-        )
-    if stop["reason"] == "asked":
-        return cause | {
-            "instead": f"Waiting for a person: {stop['detail'] or 'a question'}"[:200],
-            "because": "the investigation is not over: it waits for a person",
-            "next_action": f"answer it (roundsman pending {report['run_id']}), then resume it",
-        }
-    if stop["reason"] in ("aborted", "failed"):
-        because = f"the investigation ended before it could say: {stop['detail']}"
-    elif not any(e["status"] in ("ok", "empty") for e in report["evidence"]):
-        because = "nothing was asked of the telemetry, so nothing can be said of it"
-    else:
-        return cause
-    return cause | {"because": because, "next_action": "run the investigation again"}

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from roundsman.analysis.clocks import Skew
+from roundsman.analysis.symptoms import eased
 from roundsman.investigate.advice import WATCH, next_action, without_cause
-from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
+from roundsman.investigate.causes import LESS, Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.clocks import NOT_CORRECTED
 from roundsman.investigate.facts import LOOK_BACK, Facts, collect
 from roundsman.investigate.proposals import grounded, named_by, proposes, whole_result
@@ -56,6 +57,8 @@ def _abstain(
 def _affected(facts: Facts, service: str | None) -> list[str]:
     known: dict[str, str] = {}  # one service may be written in two ways
     for one in facts.symptoms():
+        if eased(one.name, one.level("before"), one.level("after")) and not one.log:
+            continue
         known.setdefault(one.service.lower(), one.service)
     return [name for key, name in known.items() if key and key != (service or "").lower()]
 
@@ -246,10 +249,14 @@ def _rest(facts: Facts, chosen: Candidate | None, judged: Judgement) -> list[dic
     for one in judged.candidates:
         if one is chosen:
             continue
+        why = against(one, judged, chosen)
+        if chosen is not None and why == LESS:
+            grounds = f": {one.speaks_for[0]}" if one.speaks_for else ""
+            why = f"{LESS} ({one.score:g}{grounds}) than for the cause ({chosen.score:g})"
         out.append(
             {
                 "statement": one.statement,
-                "why_not": against(one, judged, chosen),
+                "why_not": why,
                 "speaks_for": list(one.speaks_for),
                 "speaks_against": list(one.speaks_against),
             }

@@ -63,3 +63,9 @@ def text_of(one: Moved) -> str:
         pattern = pattern.replace(mask, stood)
     found = re.search(pattern, example)
     return found[0] if found else one.name
+
+
+def literal(template: str) -> str:
+    """The longest piece of a template that stands in its lines as it is (no mask, no quote,
+    no punctuation: blanks after it are often doubled in the line)."""
+    return max(re.split(r"<[^<>]*>|[\"\\]|[:;,]\s", template), key=len).strip()[:100]

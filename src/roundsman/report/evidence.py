@@ -7,11 +7,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from roundsman.ledger.view import BODIES, head_of
-from roundsman.report.text import as_dicts, as_list, clean, compact
+from roundsman.report.text import as_dict, as_dicts, as_list, clean, compact
 
 QUERY_LIMIT = 8_000
 """Characters of a query that are shown in files; longer ones are whole in report.json only."""
@@ -30,6 +30,7 @@ class Finding:
     grounded: bool
     round: str
     ruled_out: bool = False
+    queries: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ def read_findings(report: Mapping[str, Any]) -> Iterator[Finding]:
             grounded=item.get("grounded") is True,
             round="" if item.get("round") is None else clean(item.get("round"), 20),
             ruled_out=item.get("role") == "ruled_out",
+            queries={
+                clean(name, 60): line
+                for name, line in as_dict(item.get("queries")).items()
+                if isinstance(line, str)
+            },
         )
 
 
@@ -120,22 +126,34 @@ def readable(excerpt: object) -> str:
     return clean(excerpt, 1_000, lines=True)
 
 
+def in_words(shown: str) -> str:
+    """What was found in one line: records without their brackets and quotes, however they were cut."""
+    if shown.startswith(("{", "[")):
+        shown = re.sub(r"[{}\[\]\"]+", "", shown.replace("}\n{", "; "))
+    return clean(shown, 200)
+
+
 def read_evidence(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> Iterator[Evidence]:
     """The evidence, each with what the (preferably grounded) finding that cites it says."""
     said: dict[str, str] = {}
+    lines: dict[str, str] = {}
     # The claim that cites fewest actions says best what this one showed; a summary cites them all.
     for finding in sorted(findings, key=lambda f: (not f.grounded, f.ruled_out, len(f.evidence))):
         for one in finding.evidence:
             note = "" if finding.grounded else " (not grounded)"
+            if one not in said and finding.queries.get(one):
+                lines[one] = _as_it_is(finding.queries[one])
             said.setdefault(one, finding.statement + note)
     for number, item in enumerate(as_dicts(report.get("evidence")), 1):
         name = clean(item.get("id"), 60) or f"e{number}"
         shown = readable(item.get("excerpt"))
+        if item.get("status") == "empty":
+            shown = f"{clean(item.get('tool'), 120)} found nothing"
         yield Evidence(
             id=name,
-            statement=said.get(name) or clean(shown, 200) or clean(item.get("tool"), 120) or name,
+            statement=said.get(name) or in_words(shown) or clean(item.get("tool"), 120) or name,
             tool=clean(item.get("tool"), 120),
-            query=query_text(item),
+            query=lines.get(name) or query_text(item),
             excerpt=shown,
             status=clean(item.get("status"), 40),
         )
@@ -152,11 +170,12 @@ def pick_top(
     wanted += [one for finding in findings for one in finding.evidence]
     known = {one.id: one for one in evidence}
     # Last resort, so that a run cut before its first finding still shows what it looked at.
-    wanted += [one.id for one in evidence if one.status in ("ok", "")]
+    if not any(name in known for name in wanted):
+        wanted = [one.id for one in evidence if one.status in ("ok", "")]
     chosen = list(dict.fromkeys(one for one in wanted if one in known))[:3]
     said: set[str] = set()
     for one in (known[name] for name in chosen):
         # A finding with two supports would say the same thing twice; the second shows its data.
         again = one.statement in said and one.excerpt
         said.add(one.statement)
-        yield replace(one, statement=clean(one.excerpt, 200)) if again else one
+        yield replace(one, statement=in_words(one.excerpt)) if again else one

@@ -138,3 +138,12 @@ def show_number(value: object) -> str:
 def plural(count: object, word: str) -> str:
     """`1 round`, `3 rounds`, `? rounds`."""
     return f"{show_number(count)} {word if as_number(count) == 1 else word + 's'}"
+
+
+def joined(what: str, why: str, count: object, unit: str = "") -> str:
+    """What was not seen or not done, how often or how much of it, and why."""
+    number = as_number(count)
+    times = f" ({show_number(number)}×)" if number is not None and number != 1 else ""
+    if number is not None and unit:
+        times = f" ({show_number(number)} {unit})"
+    return f"{what or 'unnamed'}{times}" + (f": {why}" if why else "")

@@ -15,6 +15,7 @@ from roundsman.report.text import (
     as_time,
     clean,
     compact,
+    joined,
     plural,
     short_times,
     show_number,
@@ -141,7 +142,9 @@ def build(report: Mapping[str, Any]) -> View:
         ),
         guard=tuple(_guard(report)),
         unseen=tuple(
-            _join(_thing(item), clean(item.get("why")), item.get("count"))
+            joined(
+                _thing(item), clean(item.get("why")), item.get("count"), clean(item.get("unit"), 60)
+            )
             for item in as_dicts(report.get("unseen"))
         ),
         timeline=tuple(
@@ -198,12 +201,6 @@ def _why_none(report: Mapping[str, Any]) -> str:
     return "the findings held do not settle on one cause"
 
 
-def _join(what: str, why: str, count: object) -> str:
-    number = as_number(count)
-    times = f" ({show_number(number)}×)" if number is not None and number != 1 else ""
-    return f"{what or 'unnamed'}{times}" + (f": {why}" if why else "")
-
-
 def _question(item: Mapping[str, Any]) -> str:
     """What a person was asked, and what they said."""
     asked = f"asked {clean(item.get('question'), 20)}: {clean(item.get('reason'), 300)}"
@@ -226,7 +223,7 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
         yield "nothing refused, changed or cut"
     for item in as_dicts(report.get("refused")):
         what = clean(item.get("tool"), 120) or _thing(item)
-        yield "refused " + _join(what, clean(item.get("reason")), item.get("count"))
+        yield "refused " + joined(what, clean(item.get("reason")), item.get("count"))
     for item in as_dicts(report.get("amended")):
         where = f"{clean(item.get('tool'), 120)} {clean(item.get('arg'), 120)}".strip()
         yield f"amended {where}: {clean(item.get('from'), 80)} → {clean(item.get('to'), 80)}"
@@ -249,7 +246,7 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
         yield (f"round {where}: " if where else "") + clean(item.get("reason"))
     for item in as_dicts(report.get("blocks")):
         why = clean(item.get("reason"))
-        yield ("text " if item.get("where") else "blocked ") + _join(
+        yield ("text " if item.get("where") else "blocked ") + joined(
             clean(item.get("tool"), 120) or _thing(item), why, None
         )
 

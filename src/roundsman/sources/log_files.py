@@ -84,9 +84,9 @@ class LogFile:
                 begin, end = self._range(file, window)
                 stride = -(-(end - begin) // max(CHUNK, self._scan))
                 if stride > 1:
-                    why = f"over the search budget: one MB in {stride} was searched; count is bytes"
-                    why += " not looked at"
-                    report(Unseen(self.path.name, why, (end - begin) * (stride - 1) // stride))
+                    why = f"over the search budget: one MB in {stride} was searched"
+                    left = (end - begin) * (stride - 1) // stride
+                    report(Unseen(self.path.name, why, left, "bytes not looked at"))
                 yield from reading.of(plain_chunks(file, begin, end, max(1, stride)))
         except PermissionError as error:
             report(Unseen(self.path.name, why_not(error)))
@@ -143,8 +143,15 @@ class LogFile:
         looked, size = 0, self.path.stat().st_size
         for chunk, progress in gzip_chunks(self.path):
             if looked > self._scan:
-                why = "over the search budget: count is packed bytes at its end not looked at"
-                report(Unseen(self.path.name, why, int(size * (1 - progress))))
+                why = "over the search budget"
+                report(
+                    Unseen(
+                        self.path.name,
+                        why,
+                        int(size * (1 - progress)),
+                        "packed bytes at its end not looked at",
+                    )
+                )
                 return
             looked += len(chunk)
             yield chunk, progress

@@ -143,14 +143,14 @@ class Reading:
         if self._undated:
             say(Unseen(name, "lines without a readable time", self._undated))
         if self._skipped:
-            why = f"over the {self._pace.seconds:.0f} s a question has: left out evenly; count is bytes"
-            say(Unseen(name, why + " not looked at", self._skipped))
+            why = f"over the {self._pace.seconds:.0f} s a question has: left out evenly"
+            say(Unseen(name, why, self._skipped, "bytes not looked at"))
         if self._unparsed:
             why = (
                 "over the parse budget: evenly spaced pieces were parsed, the rest only searched "
-                "for lines that look like errors; count is bytes only searched"
+                "for lines that look like errors"
             )
-            say(Unseen(name, why, self._unparsed))
+            say(Unseen(name, why, self._unparsed, "bytes only searched"))
         if self._missed:
             what = f"that hold {self._text!r}" if self._text else "that look like errors"
             say(Unseen(name, f"over the parse budget: lines {what}, not parsed", self._missed))

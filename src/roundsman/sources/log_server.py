@@ -70,7 +70,14 @@ class LogServer(BaseSource):
             checkpoint()
             if time.monotonic() > end:
                 why = f"parts of the window not read in {SECONDS:.0f} s, of {len(pieces)}"
-                self.note(Unseen(self._where, why, len(pieces) - number))
+                self.note(
+                    Unseen(
+                        self._where,
+                        why,
+                        len(pieces) - number,
+                        "parts of the window not read to their end",
+                    )
+                )
                 break
             try:
                 left = yield from self._piece(asked, piece)
@@ -78,8 +85,15 @@ class LogServer(BaseSource):
                 if number == 0:
                     raise
                 broken = str(error)
-                why = f"broke off: {broken}; count is parts of the window not read to their end"
-                self.note(Unseen(self._where, why, len(pieces) - number))
+                why = f"broke off: {broken}"
+                self.note(
+                    Unseen(
+                        self._where,
+                        why,
+                        len(pieces) - number,
+                        "parts of the window not read to their end",
+                    )
+                )
                 break
             unknown += left is None
             left_out += left or 0
@@ -90,7 +104,7 @@ class LogServer(BaseSource):
         if left_out:
             self.note(Unseen(self._where, share, left_out))
         if unknown:
-            self.note(Unseen(self._where, share + "; count is parts with more", unknown))
+            self.note(Unseen(self._where, share, unknown, "parts with more"))
 
     def _piece(self, asked: Asked, piece: Window) -> Generator[LogLine, None, int | None]:
         """Its lines; returns how many were left out, None when nobody knows."""

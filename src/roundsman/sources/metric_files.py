@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +65,11 @@ def _ordered(service: str, metric: str, times: Floats, values: Floats) -> Series
     return Series(service, metric, times[order], values[order])
 
 
+_STATISTIC = re.compile(
+    r"^(p\d+|q\d+|\d+|avg|mean|median|max|min|sum|count|rate|total|std(dev)?|last)$", re.IGNORECASE
+)
+
+
 def stem_of(path: Path) -> str:
     """A metric file's name without its ending; a dot in it is part of the name."""
     ending = next((one for one in _ENDINGS if path.name.lower().endswith(one)), path.suffix)
@@ -79,6 +85,25 @@ def _shared(columns: list[str], mark: str) -> set[str]:
     return {head for tail, heads in prefixes.items() if tail and len(heads) > 1 for head in heads}
 
 
+def _counted(columns: list[str], heads: set[str]) -> set[str]:
+    """What stands before the dot in columns where that only sets off a statistic (`a_latency.p95`): behind
+    it are nothing but statistics, and the prefix before the underscore has other endings, too."""
+    behind: dict[str, set[str]] = {}
+    endings: dict[str, set[str]] = {}
+    for column in columns:
+        base, _, statistic = column.partition(".")
+        behind.setdefault(base, set()).add(statistic)
+        head, _, tail = base.partition("_")
+        endings.setdefault(head, set()).add(tail)
+    return {
+        base
+        for base, found in behind.items()
+        if len(endings[base.partition("_")[0]]) > 1
+        and base.partition("_")[0] in heads
+        and all(not one or _STATISTIC.match(one) for one in found)
+    }
+
+
 def split_names(columns: list[str], file_stem: str) -> dict[str, tuple[str, str]]:
     """(service, metric) of each column of a wide file.
 
@@ -89,10 +114,15 @@ def split_names(columns: list[str], file_stem: str) -> dict[str, tuple[str, str]
     out: dict[str, tuple[str, str]] = {}
     default = "" if file_stem.lower().startswith(_GENERAL) else file_stem
     heads, dotted = _shared(columns, "_"), _shared(columns, ".")
+    counted = _counted(columns, heads)
     for column in columns:
         mark = next((s for s in _SEPARATORS if s in column.strip(s) and "{" not in column), None)
         if mark == "." and default and column.partition(".")[0] not in dotted:
             mark = None
+        if mark == "." and column.partition(".")[0] in counted:
+            service, _, metric = column.partition("_")
+            out[column] = (service, metric)
+            continue
         head, _, tail = column.partition("_")
         if mark:
             service, _, metric = column.partition(mark)

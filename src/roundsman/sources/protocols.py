@@ -92,15 +92,17 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Unseen:
-    """Telemetry that exists but was not looked at, and why (`count`: lines, bytes or files)."""
+    """Telemetry that exists but was not looked at, and why; `unit` says of what there are `count`."""
 
     what: str
     why: str
     count: int = 1
+    unit: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The form a report carries."""
-        return {"what": self.what, "why": self.why, "count": self.count}
+        unit = {"unit": self.unit} if self.unit else {}
+        return {"what": self.what, "why": self.why, "count": self.count, **unit}
 
 
 class MetricSource(Protocol):
