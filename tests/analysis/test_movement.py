@@ -149,5 +149,7 @@ def test_a_line_that_was_due_many_times_and_does_not_come_has_vanished() -> None
     assert (found.kind, found.template.service, found.before, found.after) == (
         "vanished", "job", 180, 0
     )  # fmt: skip
+    once = LogLine(T0, "job", "INFO", "started", "")
+    assert not shifts(summarise([*often, once], Window(T0, T0 + 3600)))
     # where all lines end, nothing is known of what came after
     assert not shifts(summarise([*mine, *rare], Window(T0, T0 + 3600)))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tests.investigate.test_competing_causes import Row, change, facts, line, metric
+import numpy as np
+from tests.investigate.test_competing_causes import AT, Row, change, facts, line, metric
 
+from roundsman.analysis.onset import emptied
 from roundsman.investigate.causes import judge
+from roundsman.investigate.wording import say_moved
+from roundsman.sources import Series
 
 SLOW = metric("request_latency_p99", 0.1, 2.0, "web")
 
@@ -84,3 +88,18 @@ def test_lines_that_stop_are_no_errors() -> None:
     found = facts([metric("errors", 0, 5, "web")], [gone("web") | {"level": "ERROR", "bad": True}])
     assert not found.bad_logs
     assert [one.log for one in judge(found).harm.signs] == [False]
+
+
+def test_space_that_is_used_up_where_somebody_suffers() -> None:
+    empty = {"service": "db", "metric": "FreeStorageSpace", "last": 0, "emptied": AT}
+    assert kind(metric("WriteLatency", 1, 30, "db"), empty) == "disk of db"
+    assert "disk" not in kind(SLOW, empty)
+    found = facts([metric("WriteLatency", 1, 30, "db"), empty])
+    assert say_moved(found.emptied[0]) == f"db FreeStorageSpace is used up from {AT}: 0 left"
+    times = np.arange(0.0, 3600.0, 60.0)
+    falls = np.maximum(0.0, 1e10 - times * 4e6)
+    assert emptied(Series("db", "FreeStorageSpace", times, falls)) == 2400.0
+    assert emptied(Series("db", "FreeStorageSpace", times, falls + 1e9)) is None
+    assert emptied(Series("db", "FreeStorageSpace", times, falls * 0)) is None
+    back = np.where(times > 3000, 1e10, falls)
+    assert emptied(Series("db", "FreeStorageSpace", times, back)) is None

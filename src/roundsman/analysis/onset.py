@@ -148,6 +148,22 @@ def ran_out(series: Series) -> float | None:
     return None
 
 
+def emptied(series: Series) -> float | None:
+    """When what is left of something was nearly used up: since when a series has stayed below a twentieth of
+    what it held at first, and to its end. None when it holds more, or never held anything.
+
+    What it held at first is no more than there is room for, so it is more than 95 % full by any count.
+    """
+    values = series.values
+    if values.size < _LEFT + _RIGHT or np.any(values < 0):
+        return None
+    low = values <= 0.05 * float(np.median(values[:_LEFT]))
+    if not values[0] > 0 or not np.all(low[-2:]):
+        return None
+    above = np.flatnonzero(~low)
+    return float(series.times[int(above[-1]) + 1])
+
+
 def growing_since(series: Series) -> float | None:
     """Since when a series has grown steadily up to its peak; None when it does not, or always did.
 

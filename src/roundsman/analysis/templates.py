@@ -14,7 +14,8 @@ METHOD = (
 )
 _BINS = 60
 _MOST_TEMPLATES = 4000
-_DUE = 20
+#: lines that must have come, over so many bins, and be due where none comes
+_DUE, _SEEN = 20, 6
 _KEY = str.maketrans("123456789", "000000000")
 _MASKS = (
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<id>"),
@@ -105,7 +106,8 @@ def shifts(summary: LogSummary) -> list[Shift]:
 
     New: absent from the first tenth of the window and seen at least 3 times (2 when bad).
     Surged: from some bin on, 4 times as frequent as before it, and at least 10 more lines than expected.
-    Vanished: none after some bin, where the rate before makes 20 due (others being logged to the end).
+    Vanished: 20 or more, then none after some bin, where the rate before makes 20 due (others being logged
+    to the end).
     """
     out: list[Shift] = []
     window = summary.window
@@ -130,6 +132,7 @@ def shifts(summary: LogSummary) -> list[Shift]:
             out.append(Shift(one, "surged", window.start + split * width, before, after, bad))
         elif one.bins[ends - 1] == 0:
             last = max(index for index, count in enumerate(one.bins) if count)
-            if one.count / (last + 1) * (ends - 1 - last) >= _DUE:
+            due = one.count / (last + 1) * (ends - 1 - last)
+            if last >= _SEEN and min(one.count, due) >= _DUE:
                 out.append(Shift(one, "vanished", one.last, one.count, 0, bad))
     return sorted(out, key=lambda s: (s.kind == "vanished", not s.bad, -s.after, s.at))

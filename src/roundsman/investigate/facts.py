@@ -52,6 +52,7 @@ class Facts:
     along: CallFacts = field(default_factory=CallFacts)
     failed: list[str] = field(default_factory=list)
     expiries: list[Moved] = field(default_factory=list)
+    emptied: list[Moved] = field(default_factory=list)
     looked: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     counted_in: dict[str, str] = field(default_factory=dict)
@@ -179,9 +180,9 @@ def _stand_out(facts: Facts, evidence: str, result: Mapping[str, Any]) -> None:
             into[service] = Standing(evidence, service, float(row["far"]), at, name, felt)
 
 
-def _ran_out(evidence: str, row: Any) -> Moved | None:
-    """A count-down that reached zero."""
-    at = parse_time(row.get("ran_out")) if isinstance(row, Mapping) else None
+def _at_its_end(evidence: str, row: Any, how: str) -> Moved | None:
+    """A count-down that reached zero (`ran_out`), or what is nearly used up (`emptied`)."""
+    at = parse_time(row.get(how)) if isinstance(row, Mapping) else None
     if at is None or not row.get("metric"):
         return None
     return Moved(evidence, at, str(row.get("service") or ""), str(row["metric"]), row)
@@ -262,8 +263,10 @@ def _movements(
 ) -> None:
     for field_name, log in (("series", False), ("templates", True)):
         for row in result.get(field_name) or []:
-            if not log and (gone := _ran_out(evidence, row)):
+            if not log and (gone := _at_its_end(evidence, row, "ran_out")):
                 facts.expiries.append(gone)
+            if not log and (used := _at_its_end(evidence, row, "emptied")):
+                facts.emptied.append(used)
             one = _moved(evidence, row, log)
             if one and log and recur:
                 one = recur.held_against(one, span_of(result))

@@ -11,7 +11,8 @@ import numpy as np
 from roundsman.analysis import find_onset, growing_since, ran_out
 from roundsman.analysis.around import around, is_coarse
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
-from roundsman.analysis.symptoms import FILLS, hurts, is_rate, kinds_of, runs_short
+from roundsman.analysis.onset import emptied
+from roundsman.analysis.symptoms import FILLS, hurts, is_rate, kinds_of, more_is_better, runs_short
 from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.clocks import clocks_row
@@ -125,6 +126,8 @@ def _row(series: Series, extent: Window) -> dict[str, Any]:
         }
     if (at := ran_out(series)) is not None:
         row["ran_out"] = iso(at)
+    if more_is_better(series.metric) and (at := emptied(series)) is not None:
+        row["emptied"] = iso(at)
     return row
 
 
@@ -198,7 +201,13 @@ def query_metrics(
         services = noted(source, "services at the alert", at_alert) or []
         services = services or noted(source, "services that moved", partial(_furthest, rows)) or []
     steady = noted(source, "whose requests are as before", partial(_steady, rows)) or []
-    rows.sort(key=lambda row: ("moved" not in row, row.get("setting", False), -row.get("score", 0)))
+    rows.sort(
+        key=lambda row: (
+            "moved" not in row and "emptied" not in row,
+            row.get("setting", False),
+            -row.get("score", 0),
+        )
+    )
     if len(rows) <= 2:
         for row in rows:
             match = next(

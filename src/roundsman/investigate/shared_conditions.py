@@ -49,6 +49,7 @@ def shared_conditions(facts: Facts, harm: Harm) -> list[tuple[str, Callable[[], 
         "a consumer that stands still": _stalled,
         "a busy neighbour": _neighbour,
         "a cache that lost its content": _cache,
+        "space that is used up": _used_up,
     }
     return [(name, partial(_all, kind, facts, harm)) for name, kind in kinds.items()]
 
@@ -168,6 +169,23 @@ def _neighbour(facts: Facts, harm: Harm) -> Iterable[Condition]:
         f"{taker.service} takes the processor of {first.service}: {say_moved(taker)}; "
         f"{say_moved(first)}",
         (taker, first), (f"{first.service} waits for a processor", f"{taker.service} is busier"),
+    )  # fmt: skip
+
+
+def _used_up(facts: Facts, harm: Harm) -> Iterable[Condition]:
+    begun = harm.onset or 0.0
+    empty = [
+        one for one in facts.emptied
+        if "disk" in kinds_of(one.name) and one.at <= begun + _BEFORE
+        and one.service.lower() in harm.services()
+    ]  # fmt: skip
+    if not empty:
+        return
+    first = min(empty, key=lambda one: one.at)
+    sign = next(one for one in harm.signs if one.service.lower() == first.service.lower())
+    yield Condition(
+        "disk", first.service, 4.0, f"there is no space left: {say_moved(first)}",
+        (first, sign), (f"{first.service} suffers, and what it writes to is full",),
     )  # fmt: skip
 
 

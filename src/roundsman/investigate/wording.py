@@ -20,6 +20,13 @@ def say_moved(moved: Moved) -> str:
     """One movement in words, with the values of its entry."""
     row = moved.row
     who = f"{moved.service} " if moved.service else ""
+    if not row.get("moved"):  # a count-down, or what is nearly used up, need not have moved
+        how, ended = (
+            ("ran out at", row.get("ran_out"))
+            if row.get("ran_out")
+            else ("is used up from", row.get("emptied"))
+        )
+        return f"{who}{moved.name} {how} {ended}: {row.get('last')} left"
     if moved.log and row.get("moved") == "vanished":
         lines = f'"{moved.name[:_TEMPLATE]}"'
         return f"{who}logged {row.get('before')} lines of {lines}, and none after {row['onset']}"
