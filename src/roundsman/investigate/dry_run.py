@@ -16,13 +16,12 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import PrivateAttr
 
-from roundsman.guard import rules_for
 from roundsman.investigate.analyst import plan
 from roundsman.investigate.answers import RESULT
 from roundsman.investigate.execute import execute
 from roundsman.investigate.request import Request
 from roundsman.investigate.run import prepare
-from roundsman.ledger import LiveRun, open_store
+from roundsman.ledger import open_store
 from roundsman.policy import Policy
 
 
@@ -86,15 +85,7 @@ def dry_run(request: Request, policy: Policy, model: str) -> dict[str, Any]:
         closing(open_store(Path(folder))) as store,
     ):
         case = prepare(request, policy, model, store, chosen=stand_in)
-        run = LiveRun.start(
-            store,
-            rules_for(case.policy),
-            policy=case.policy.digest,
-            question=case.incident.question,
-            model=model,
-            setup=case.setup,
-        )
-        asyncio.run(execute(case.app, run, case.incident.describe()))
+        asyncio.run(execute(case.app, case.begin(store), case.incident.describe()))
     requests = [{"characters": _size(one), **one} for one in stand_in.requests[:2]]
     rounds = case.policy.loop.max_rounds
     rest = (

@@ -13,11 +13,10 @@ from roundsman.analysis.around import around, is_coarse
 from roundsman.analysis.onset import METHOD as ONSET_METHOD
 from roundsman.analysis.onset import emptied
 from roundsman.analysis.symptoms import FILLS, hurts, is_rate, kinds_of, more_is_better, runs_short
-from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.clocks import clocks_row
 from roundsman.investigate.incident import Incident
-from roundsman.investigate.pieces import alert_of, earlier_of, window_of
+from roundsman.investigate.pieces import alert_of, asked, earlier_of, window_of
 from roundsman.investigate.steps import noted
 from roundsman.sources import Series, Unseen, Window
 from roundsman.sources.times import iso
@@ -165,9 +164,7 @@ def query_metrics(
 ) -> dict[str, Any]:
     """Series with when each moved, and the services that moved furthest in a bad direction."""
     window = window_of(incident, minutes, ago)
-    query = {"tool": "query_metrics", "service": service, "metric": metric}
-    query |= {"raw": paste.line(incident, "metrics", window, service, metric)}
-    query |= {"from": iso(window.start), "to": iso(window.end)}
+    query = asked(incident, "query_metrics", "metrics", window, service=service, metric=metric)
     source = incident.source
     everything = source.series(window)
     found = source.series(window, service, metric)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from roundsman.investigate import paste
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.windows import earlier_minutes
 from roundsman.sources import Window
@@ -18,6 +19,13 @@ def window_of(incident: Incident, minutes: float, ago: float) -> Window:
         raise ValueError(f"end_minutes_ago must be 0 or a number above, got {ago!r}")
     end = incident.window.end - float(ago) * 60
     return Window(end - float(minutes) * 60, end)
+
+
+def asked(incident: Incident, tool: str, kind: str, window: Window, **named: str) -> dict[str, Any]:
+    """What was asked, for a result: the arguments, the line a person pastes for the same, the window."""
+    raw = paste.line(incident, kind, window, *named.values())
+    times = {"from": iso(window.start), "to": iso(window.end)}
+    return {"tool": tool, **named, "raw": raw, **times}
 
 
 def earlier_of(incident: Incident, window: Window) -> dict[str, int]:

@@ -63,6 +63,18 @@ class Case:
     app: App
     setup: dict[str, Any]
 
+    def begin(self, store: Store, run_id: str | None = None) -> LiveRun:
+        """A new run of it in the journal."""
+        return LiveRun.start(
+            store,
+            rules_for(self.policy),
+            policy=self.policy.digest,
+            question=self.incident.question,
+            model=self.model,
+            setup=self.setup,
+            run_id=run_id,
+        )
+
 
 def refuse_inside_a_loop() -> None:
     """An investigation runs an event loop of its own.
@@ -174,16 +186,7 @@ def investigate(
     request = what if isinstance(what, Request) else Request.of_folder(what)
     request = replace(request, question=question or request.question)
     case = prepare(request, policy, model, store, policy_source, endpoint=endpoint)
-    run = LiveRun.start(
-        store,
-        rules_for(case.policy),
-        policy=case.policy.digest,
-        question=case.incident.question,
-        model=model,
-        setup=case.setup,
-        run_id=run_id,
-    )
-    return carry_out(case, run, watch)
+    return carry_out(case, case.begin(store, run_id), watch)
 
 
 def carry_out(case: Case, run: LiveRun, watch: Watcher | None) -> tuple[dict[str, Any], bool]:

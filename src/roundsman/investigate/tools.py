@@ -10,13 +10,12 @@ from roundsman.analysis import shifts
 from roundsman.analysis.makeup import makeups
 from roundsman.analysis.templates import METHOD as TEMPLATE_METHOD
 from roundsman.analysis.templates import LogSummary
-from roundsman.investigate import paste
 from roundsman.investigate.answers import EXCERPT, answering, finish, number
 from roundsman.investigate.change_rows import change_rows
 from roundsman.investigate.clocks import clocks_row
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.metric_tool import query_metrics as _query_metrics
-from roundsman.investigate.pieces import alert_of, earlier_of, window_of
+from roundsman.investigate.pieces import alert_of, asked, earlier_of, window_of
 from roundsman.investigate.recurring import unmoved_rows
 from roundsman.investigate.steps import noted
 from roundsman.investigate.windows import MINUTES
@@ -56,9 +55,7 @@ def _query_logs(
     incident: Incident, service: str, text: str, minutes: float, ago: float
 ) -> dict[str, Any]:
     window = window_of(incident, minutes, ago)
-    query = {"tool": "query_logs", "service": service, "text": text}
-    query |= {"raw": paste.line(incident, "logs", window, service, text)}
-    query |= {"from": iso(window.start), "to": iso(window.end)}
+    query = asked(incident, "query_logs", "logs", window, service=service, text=text)
     summary, kept = incident.logs(window, service, text)
     moved = noted(incident.source, "which log lines are new", partial(shifts, summary)) or []
     rows = [
@@ -119,8 +116,7 @@ def _query_logs(
 
 def _list_deploys(incident: Incident, minutes: float, ago: float) -> dict[str, Any]:
     window = window_of(incident, minutes, ago)
-    query = {"tool": "list_deploys", "from": iso(window.start), "to": iso(window.end)}
-    query |= {"raw": paste.line(incident, "changes", window)}
+    query = asked(incident, "list_deploys", "changes", window)
     # a deploy may ship a commit from before this piece, and a commit of it may be deployed later
     known = incident.source.changes(Window(window.start - _SHIPPED, incident.window.end))
     broken: dict[str, str] = {}

@@ -8,10 +8,9 @@ from typing import Any
 
 from roundsman.analysis.calls import METHOD, picture
 from roundsman.analysis.gaps import Waits, waits
-from roundsman.investigate import paste
 from roundsman.investigate.answers import finish, number
 from roundsman.investigate.incident import Incident
-from roundsman.investigate.pieces import earlier_of, window_of
+from roundsman.investigate.pieces import asked, earlier_of, window_of
 from roundsman.investigate.steps import noted
 from roundsman.investigate.windows import MINUTES
 from roundsman.sources import Window
@@ -48,9 +47,7 @@ def make_trace_tool(incident: Incident) -> Callable[..., dict[str, Any]] | None:
 
 
 def _query(incident: Incident, service: str, window: Window) -> dict[str, Any]:
-    query = {"tool": "query_traces", "service": service}
-    query |= {"raw": paste.line(incident, "traces", window, service)}
-    query |= {"from": iso(window.start), "to": iso(window.end)}
+    query = asked(incident, "query_traces", "traces", window, service=service)
     spans = incident.source.spans(window)
     seen, part = picture(spans), service.lower()
     edges = [e for e in seen.edges if part in e.caller.lower() or part in e.callee.lower()]
