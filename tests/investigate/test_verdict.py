@@ -73,6 +73,27 @@ def test_two_equally_likely_changes_are_not_chosen_between() -> None:
     assert "2 changes before it are about as likely" in found["because"]
 
 
+def test_what_moved_before_the_cause_is_not_told_as_its_beginning() -> None:
+    warming = METRIC | {
+        "service": "db",
+        "metric": "process_cpu_seconds_rate",
+        "onset": "2026-01-01T10:03:10Z",
+        "before": 0.003,
+        "after": 0.008,
+        "score": 6.0,
+    }
+    found = evidence([warming, METRIC], [DEPLOY])
+    exchanges = [(one["tool"], {}, one["result"] | {"evidence_id": one["id"]}) for one in found]
+    said = plan("", exchanges)
+    assert isinstance(said, dict)
+    (own,) = [one for one in said["findings"] if one["role"] == "cause"]
+    assert "process_cpu" not in own["statement"]
+    early = cause("v2 cut TIMEOUT_MS from 500 to 50", change="v2", since=warming["onset"])
+    for proposal in (own, early, early | {"since": None}):
+        settled = settle([proposal], found)
+        assert (settled["abstained"], settled["since"]) == (False, METRIC["onset"])
+
+
 def test_without_a_movement_there_is_no_cause() -> None:
     found = settle([cause("v2 of api did it", change="v2")], evidence([], [DEPLOY]))
     assert found["abstained"]

@@ -131,6 +131,7 @@ def _cause(facts: Facts, judged: Judgement) -> dict[str, Any] | None:
         )
     assert best.suspect is not None
     change = best.suspect.change
+    symptoms = facts.followed(change)
     parts = [best.statement]
     chosen = [next((m for m in symptoms if not m.log), None)]
     chosen.append(min(facts.bad_logs, key=lambda m: m.at) if facts.bad_logs else None)

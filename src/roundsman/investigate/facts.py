@@ -106,6 +106,11 @@ class Facts:
         found = [m for m in [*self.metrics, *self.bad_logs] if m.at >= anchor - _LEAD]
         return sorted(found, key=lambda moved: (moved.at, moved.log))
 
+    def followed(self, change: Changed) -> list[Moved]:
+        """What moved together and not before this change: what went on already is no effect of it."""
+        found = self.symptoms()
+        return [m for m in found if m.at >= change.at - CLOCK] or found
+
     def onset(self) -> float | None:
         """The first moment of what moved together."""
         found = self.symptoms()

@@ -16,7 +16,7 @@ from roundsman.analysis.symptoms import eased
 from roundsman.investigate.advice import WATCH, next_action, without_cause
 from roundsman.investigate.causes import LESS, Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.clocks import NOT_CORRECTED
-from roundsman.investigate.facts import LOOK_BACK, Facts, collect
+from roundsman.investigate.facts import CLOCK, LOOK_BACK, Facts, collect
 from roundsman.investigate.proposals import grounded, named_by, proposes, whole_result
 from roundsman.investigate.ranking import rank
 from roundsman.investigate.steps import as_unseen, attempt
@@ -194,13 +194,14 @@ def _mechanism(facts: Facts) -> bool:
 def _accept(
     facts: Facts, finding: Mapping[str, Any], one: Candidate | None, judged: Judgement
 ) -> dict[str, Any]:
-    symptoms = facts.symptoms()
-    onset = facts.onset() or symptoms[0].at
+    change = one.suspect.change if one and one.suspect else None
+    symptoms = facts.symptoms() if change is None else facts.followed(change)
+    onset = symptoms[0].at
     since = parse_time(finding.get("since"))
-    if since is None or abs(since - onset) > LOOK_BACK:
+    before = change is not None and since is not None and since < change.at - CLOCK
+    if since is None or before or abs(since - onset) > LOOK_BACK:
         since = onset
     first_error = min(facts.bad_logs, key=lambda one: one.at, default=None)
-    change = one.suspect.change if one and one.suspect else None
     service, kind = str(finding.get("service") or ""), str(finding.get("kind") or "mechanism")
     confidence, because = (
         "low",
