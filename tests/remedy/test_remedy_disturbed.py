@@ -82,7 +82,13 @@ def test_stopped_while_it_is_watched_says_what_is_in_force(
     with pytest.raises(LedgerError):
         runs.resume("26nothing", store)
     assert runs.resume(run_id, store)["outcome"] == "applied, not verified"
-    assert "by hand now" in desk.say("runs", "show", run_id)[1]
+    shown = desk.say("runs", "show", run_id)[1]
+    assert "by hand now" not in shown  # it may have helped: nothing is to be undone yet
+    assert "look first   at till-api http_requests_5xx_rate (at most" in shown
+    assert "last look    till-api http_requests_5xx_rate" in shown
+    assert (
+        f"to undo it   (if that did not help) in {desk.world.config} set POOL_SIZE to 20" in shown
+    )
 
 
 def test_left_by_ctrl_c_it_is_gone_on_with(desk: Desk) -> None:

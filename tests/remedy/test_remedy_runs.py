@@ -117,6 +117,11 @@ def test_what_fails_on_the_way_is_rolled_back(desk: Desk) -> None:
         desk.world.restarts == 2
     )  # the one that failed, and the roll back's, which failed as well
     assert printed.startswith("ROLL BACK FAILED")
+    # the file holds the value already, as the world was looked at: only the command is left
+    assert "what it had changed is as before (looked at again)" in printed
+    by_hand = next(line for line in printed.splitlines() if "by hand now" in line)
+    assert "by hand now  see why that failed" in by_hand
+    assert "set POOL_SIZE" not in by_hand
 
 
 def test_what_was_denied_is_not_applied(desk: Desk) -> None:

@@ -53,12 +53,12 @@ def _open_in(store: Store, run_id: str, alone: bool) -> list[dict[str, Any]]:
         if status in OVER:
             return []
         records = store.records(run_id)
+        would: dict[str, Any] = {}
         still, known = fold(records).asks.open, asked_in(records)
         rows = [as_data(run_id, asked) for name, (asked, _) in known.items() if name in still]
         setup = records[0].body.get("setup") if records else None
         if isinstance(setup, dict) and setup.get("what") == "remedy":
             would = {key: setup.get(key) for key in ("dry_run", "undo")}
-            rows = [row | would for row in rows]
         if status != "running":  # else it is not known yet how they end
             rows += [
                 {
@@ -73,6 +73,7 @@ def _open_in(store: Store, run_id: str, alone: bool) -> list[dict[str, Any]]:
                 }
                 for action in History(records).unknown
             ]
+        rows = [row | would for row in rows]
     except RoundsmanError:  # one damaged journal hides no question of another run
         if alone:
             raise

@@ -33,7 +33,14 @@ _header = click.option(
     metavar="HOST=LINE",
     help="For one host: 'HOST=Authorization: Bearer ${VARIABLE}'.",
 )
-_EXITS = {"done": 0, "rolled back": 4, "roll back failed": 4, "waiting": 5, "unknown": 5}
+_EXITS = {
+    "done": 0,
+    "rolled back": 4,
+    "did not help": 4,
+    "roll back failed": 4,
+    "waiting": 5,
+    "unknown": 5,
+}
 
 
 @click.group()
@@ -106,7 +113,7 @@ def propose(
     if as_json:
         _print_json(found)
     else:
-        for line in proposal_lines(found):
+        for line in proposal_lines(found, _as_given(remedies, prometheus, header)):
             click.echo(line)
     return 0
 
@@ -192,6 +199,14 @@ def followed(work: Callable[[Any], dict[str, Any]], as_json: bool) -> int:
         for line in report_lines(report):
             click.echo(line)
     return 130 if report.get("broken_off") else _EXITS.get(report["outcome"], 3)
+
+
+def _as_given(
+    remedies: tuple[str, ...], prometheus: tuple[str, ...], header: tuple[str, ...]
+) -> list[str]:
+    """The options as they were given, for a command that means the same."""
+    rows = (("--remedies", remedies), ("--prometheus", prometheus), ("--header", header))
+    return [word for option, values in rows for value in values for word in (option, value)]
 
 
 def _sources(prometheus: tuple[str, ...], header: tuple[str, ...]) -> SourceSpec:

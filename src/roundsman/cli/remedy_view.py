@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _WIDE = 12
 
 
-def proposal_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """What `remedy propose` found."""
+def proposal_lines(found: Mapping[str, Any], options: Sequence[str] = ()) -> Iterator[str]:
+    """What `remedy propose` found; `options` as it was given them, for the command that is to follow."""
     from roundsman.report import clean
 
     run_id = found["run_id"]
@@ -28,7 +29,8 @@ def proposal_lines(found: Mapping[str, Any]) -> Iterator[str]:
         if found["verify"]["why_not"]:
             yield _row("start it", "not yet, see below")
         else:
-            yield _row("start it", f"roundsman remedy apply {run_id} {row['remedy']}")
+            command = ["roundsman", "remedy", "apply", run_id, row["remedy"], *options]
+            yield _row("start it", clean(shlex.join(command), 10_000))
     yield ""
     if not fitting:
         yield "no remedy fits; nothing is proposed"
@@ -102,6 +104,8 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield _row("digest", report["digest"])
     for row in report["asked"]:
         if "answer" not in row:
+            if report["outcome"] != "waiting":  # its run is over, nobody is asked any more
+                continue
             yield from lines_of(row)
             yield f"  then: roundsman resume {run_id}"
         else:
@@ -111,12 +115,26 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     goes_on = report["status"] in ("interrupted", "running") or report.get("broken_off")
     if goes_on:
         yield _row("go on", f"roundsman resume {run_id}")
-    if report["by_hand"]:
+    if report["outcome"] == "unknown" and report["status"] == "stopped":
+        yield _row("if it was", f"to undo it: {clean(report['undo_by_hand'], 1000)}")
+    half = (report["steps"]["apply"] or {}).get("status") == "error"
+    if report["outcome"] == "applied, not verified" and not half:
+        yield from _unverified_lines(report)
+    elif report["by_hand"]:
         yield _row("or by hand" if goes_on else "by hand now", clean(report["by_hand"], 1000))
     if report["outcome"] == "done":
         yield _row("to undo it", clean(report["undo_by_hand"], 1000))
         if report["afterwards"]:
             yield _row("afterwards", clean(report["afterwards"], 500))
+
+
+def _unverified_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """It stands, and nobody knows whether it helped: looking comes first, undoing it may be wrong."""
+    from roundsman.report import clean
+
+    yield _row("look first", f"at {clean(report['verify'], 1000)}")
+    yield from _metric_lines(report["last_look"], "last look")
+    yield _row("to undo it", f"(if that did not help) {clean(report['by_hand'], 1000)}")
 
 
 def _step_lines(steps: Mapping[str, Any]) -> Iterator[str]:
@@ -129,19 +147,35 @@ def _step_lines(steps: Mapping[str, Any]) -> Iterator[str]:
             yield _row("applied" if name == "apply" else "undone", clean(step["did"], 1000))
         elif step.get("error"):
             yield _row(f"{name} failed", clean(step["error"], 1000))
+        elif step.get("settled"):
+            yield _row("applied" if name == "apply" else "undone", _settled(step))
         if name == "apply" and (verify := steps["verify"]) is not None:
             yield from _look_lines(verify)
 
 
 def _look_lines(verify: Mapping[str, Any]) -> Iterator[str]:
+    last = (verify.get("looks") or [{}])[-1].get("metrics", ())
+    yield from _metric_lines(last, f"after {verify.get('seconds', 0):.0f} s")
+
+
+def _metric_lines(rows: Sequence[Mapping[str, Any]], lead: str) -> Iterator[str]:
     from roundsman.report import clean
 
-    for number, one in enumerate((verify.get("looks") or [{}])[-1].get("metrics", ())):
+    for number, one in enumerate(rows):
         value = "no new sample" if one["value"] is None else f"{one['value']:g}"
         said = "back" if one["back"] else "NOT BACK"
         name = clean(f"{one['service']} {one['metric']}", 200)
-        lead = f"after {verify.get('seconds', 0):.0f} s" if number == 0 else ""
-        yield _row(lead, f"{name} {value}: {said} (limit {one['limit']:g})")
+        yield _row(lead if number == 0 else "", f"{name} {value}: {said} (limit {one['limit']:g})")
+
+
+def _settled(step: Mapping[str, Any]) -> str:
+    from roundsman.report import clean
+
+    said = str(step["settled"]).replace("_", "-")
+    by, at = clean(step["settled_by"], 100), step["settled_at"]
+    if by.endswith(".verify"):
+        by = "the remedy's own look at the world"
+    return f"cut off, nothing was told of it; settled as {said} by {by} at {at}"
 
 
 def _did(report: Mapping[str, Any]) -> str:

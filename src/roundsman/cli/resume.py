@@ -86,10 +86,10 @@ def settle(run: str, action: str, decision: str) -> int:
     done: it was carried out. not-done: it was not, and will not be. again: run it once more.
     """
     from roundsman.cli.runs import open_journal, resolve_id
-    from roundsman.ledger import settle_unknown
+    from roundsman.ledger import person, settle_unknown
 
     with open_journal() as store:
         run_id = resolve_id(store, run)
-        what = settle_unknown(store, run_id, action, decision.replace("-", "_"), by="command line")
+        what = settle_unknown(store, run_id, action, decision.replace("-", "_"), by=person())
         click.echo(f"{run_id} {action} {what}: {decision}; go on with: roundsman resume {run_id}")
     return 0

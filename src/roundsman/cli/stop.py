@@ -58,6 +58,8 @@ def stop(run: str | None, every: bool, wait: float, as_json: bool) -> int:
             click.echo(
                 f"{row['run_id']}  {row['status']}" + f"  {row['error']}" * bool(row["error"])
             )
+            if row.get("left"):
+                click.echo(f"  {row['left']}")
     return (
         3
         if any(row["status"] == "stopping" for row in rows)
@@ -88,7 +90,26 @@ def _stop_each(store: Store, chosen: list[str], wait: float, alone: bool) -> lis
     for row in rows:
         if row["status"] == STOPPING and row["run_id"] not in left:
             row["status"] = _ended_as(store, row["run_id"])
+        if left_as := _left_as(store, row["run_id"]):
+            row["left"] = left_as
     return rows
+
+
+def _left_as(store: Store, run_id: str) -> str:
+    """What a remedy that was stopped leaves as it is, in a line; empty for any other run."""
+    from roundsman.cli.resume import kind_of_run
+
+    try:
+        if kind_of_run(store, run_id) != "remedy":
+            return ""
+        from roundsman.remedy.outcome import report_of
+        from roundsman.report import clean
+
+        report = report_of(store, run_id)
+    except RoundsmanError:  # deleted, damaged: told where it is looked at
+        return ""
+    said = f"{report['outcome'].upper()}: {clean(report['because'], 1000)}"
+    return f"{said}; see: roundsman runs show {run_id}"
 
 
 def _ended_as(store: Store, run_id: str) -> str:

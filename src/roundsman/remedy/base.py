@@ -56,7 +56,7 @@ class Remedy(ABC):
     @abstractmethod
     def undo(self, *_: Any, **args: Any) -> str:
         """Put back what `apply` changed, also when that went only half of the way; what was done, in one
-        line. Any exception is told to a person as a failed roll back."""
+        line, empty when nothing was to be undone. Any exception is told to a person as a failed roll back."""
 
     def resource(self, *_: Any, **args: Any) -> str:
         """What it touches: two remedies for one resource are never under way at once."""
@@ -66,6 +66,11 @@ class Remedy(ABC):
         """Whether the world looks as after `apply`, None when that cannot be told. Asked when a process
         died in the middle, and after `undo`."""
         return None
+
+    def state_now(self, *_: Any, **args: Any) -> str:
+        """How the world is now, in one line, for a person who has to say whether an `apply` that was cut
+        off was done; empty when nothing can be said. Changes nothing."""
+        return ""
 
     def afterwards(self, *_: Any, **args: Any) -> str:
         """What is left to do when it has helped, in one line; empty when nothing is."""

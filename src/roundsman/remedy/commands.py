@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from roundsman.errors import UsageError
 
@@ -39,6 +41,13 @@ def filled(argv: Sequence[str], service: str) -> list[str]:
 def shown(argv: Sequence[str]) -> str:
     """The vector as it could be pasted."""
     return shlex.join(argv)
+
+
+def to_run(argv: Sequence[str], cwd: str | None = None) -> str:
+    """The vector as it could be pasted, with a warning when its program is not found here."""
+    program = argv[0] if argv else ""
+    there = shutil.which(str(Path(cwd or ".", program)) if os.sep in program else program)
+    return shown(argv) + ("" if there else f" (WARNING: no program {program!r} is found here)")
 
 
 def run(argv: Sequence[str], seconds: float = SECONDS, cwd: str | None = None) -> str:

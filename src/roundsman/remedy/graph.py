@@ -112,11 +112,13 @@ def build_app(
         if status == "ok":
             return Event(output={"since": said.get("at")}, route="verify")
         if changed:
+            tools.why = f"it failed on the way ({said.get('error') or 'broken off'}): "
             return Event(output=call, route="undo")
         return Event(output=said, route="left")
 
     def after_verify(node_input: Any = None) -> Event:
         back = isinstance(node_input, dict) and node_input.get("back") is True
+        tools.why = "it did not help: "
         return Event(output={} if back else call, route="done" if back else "undo")
 
     def after_undo(node_input: Any = None) -> dict[str, Any]:
@@ -156,6 +158,7 @@ class _Tools:
 
     def __init__(self, remedy: Remedy, verifier: Verifier) -> None:
         self._remedy, self._verifier = remedy, verifier
+        self.why = ""  # why it is rolled back, when this process knows
 
     async def apply(self, **args: Any) -> dict[str, Any]:
         self._verifier.tell(f"applying {self._remedy.name}")
@@ -168,7 +171,7 @@ class _Tools:
         return {"status": "ok", "did": str(did)[:1000], "at": time.time()}
 
     async def undo(self, **args: Any) -> dict[str, Any]:
-        self._verifier.tell(f"it did not help: rolling {self._remedy.name} back")
+        self._verifier.tell(f"{self.why}rolling {self._remedy.name} back")
         try:
             did = await asyncio.to_thread(self._remedy.undo, **args)
         except _ANY as error:

@@ -9,7 +9,7 @@ from roundsman.errors import LedgerError
 from roundsman.guard.asking import exact_digest
 from roundsman.guard.events import ActionBegins
 from roundsman.ledger import History, Record, Store
-from roundsman.ledger.answering import as_data
+from roundsman.ledger.answering import as_data, when
 from roundsman.ledger.asking import asked_in
 from roundsman.ledger.view import evidence, guard_actions
 from roundsman.remedy.names import VERIFY, apply_tool, look_tool, undo_tool
@@ -18,10 +18,12 @@ _TOLD = ("resource", "dry_run", "undo", "undo_by_hand", "afterwards", "verify")
 WHAT = "remedy"
 """What a run of this room calls itself in its setup."""
 DONE, ROLLED_BACK, FAILED_BACK = "done", "rolled back", "roll back failed"
+NO_HELP = "did not help"
 NOT_APPLIED, DENIED, WAITING, UNVERIFIED, UNKNOWN, UNDER_WAY = (
     "not applied", "denied", "waiting", "applied, not verified", "unknown", "under way",
 )  # fmt: skip
-"""How a remedy may stand. `applied, not verified`: it was broken off before it could be told."""
+"""How a remedy may stand. `applied, not verified`: it was broken off before it could be told.
+`did not help`: and nothing is to be undone."""
 
 
 def outcome_of(
@@ -43,10 +45,12 @@ def outcome_of(
             ("look_again", look_tool(name)),
         )
     }
-    settled = {r.body.get("id"): r.body for r in records if r.kind == "action_settled"}
+    settled = {r.body.get("id"): r for r in records if r.kind == "action_settled"}
     for step in steps.values():
         if step is not None and step["status"] == "unknown" and step["id"] in settled:
-            step["settled"] = settled[step["id"]].get("decision")
+            said = settled[step["id"]]
+            step["settled"], step["settled_by"] = said.body.get("decision"), said.body.get("by", "")
+            step["settled_at"] = when(said.at)
     if under_way:
         now = next((n for n in reversed(steps) if steps[n] is not None), "propose")
         return {"outcome": UNDER_WAY, "because": f"at: {now}", "by_hand": "", "steps": steps}
@@ -87,6 +91,8 @@ def _before(records: Sequence[Record]) -> tuple[str, str, str]:
     """Where the call never began."""
     answers = [answered for _, answered in asked_in(records).values()]
     if any(one is None for one in answers):
+        if any(one.kind == "run_ends" for one in records):
+            return NOT_APPLIED, "nothing was changed: it ended before anybody had answered", ""
         return WAITING, "a person decides whether this very call runs; nothing was changed", ""
     refused = guard_actions(records)["refused"]
     if refused:
@@ -102,12 +108,21 @@ def _before(records: Sequence[Record]) -> tuple[str, str, str]:
 def _undone(apply: Any, verify: Any, undo: Any, again: Any, hand: str) -> tuple[str, str, str]:
     why = str(apply.get("error") or "it failed") if verify is None else str(verify.get("why") or "")
     why = f"it failed on the way: {why}" if verify is None else f"it did not help: {why}"
+    if undo["status"] == "error" and again is not None and again.get("applied") is False:
+        return (
+            FAILED_BACK,
+            f"{why}; what it had changed is as before (looked at again), but rolling it back failed "
+            f"then: {undo.get('error')}",
+            f"see why that failed, and have it done: {undo.get('error')}",
+        )
     if undo["status"] == "error":
         return FAILED_BACK, f"{why}; and rolling it back failed: {undo.get('error')}", hand
     if again is not None and again.get("applied") is True:
         return FAILED_BACK, f"{why}; it was rolled back, but the world looks as if it was not", hand
     if again is None and undo["status"] not in ("ok", "empty"):
         return FAILED_BACK, f"{why}; rolling it back was broken off", hand
+    if undo.get("did") == "":
+        return NO_HELP, f"{why}; nothing is to be undone", ""
     sure = again is not None and again.get("applied") is False
     checked = "looked at again: as before" if sure else "how it is now cannot be looked at"
     return ROLLED_BACK, f"{why}; {checked}", ""
@@ -146,5 +161,6 @@ def report_of(store: Store, run_id: str) -> dict[str, Any]:
         **{key: setup[key] for key in _TOLD},
         **outcome_of(setup, records, under_way=info.status == "running"),
         "asked": [as_data(run_id, *one) for one in asked_in(records).values()],
+        "last_look": list((store.report(run_id) or {}).get("last_look") or ()),
         "stop": {key: str(ends.get(key, "")) for key in ("reason", "rule", "detail")},
     }

@@ -11,12 +11,12 @@ from google.adk.apps import App
 
 from roundsman.adk import plugin_of
 from roundsman.adk.effects_once import ask_the_tools
-from roundsman.errors import SetupChanged, UsageError
+from roundsman.errors import SetupChanged, UsageError, WaitsForPerson
 from roundsman.guard import rules_for
 from roundsman.guard.events import RunResumes
 from roundsman.investigate.execute import execute
 from roundsman.investigate.run import refuse_inside_a_loop
-from roundsman.ledger import LiveRun, Store
+from roundsman.ledger import History, LiveRun, Store
 from roundsman.ledger.stop import OVER
 from roundsman.policy import Policy
 from roundsman.remedy.base import Remedy
@@ -24,7 +24,15 @@ from roundsman.remedy.catalogue import Catalogue, digest_of, load_catalogue
 from roundsman.remedy.config import Verifying
 from roundsman.remedy.finding import Finding, finding_of
 from roundsman.remedy.graph import build_app, policy_for
-from roundsman.remedy.outcome import DONE, ROLLED_BACK, WHAT, outcome_of, report_of, setup_of
+from roundsman.remedy.outcome import (
+    DONE,
+    NO_HELP,
+    ROLLED_BACK,
+    WHAT,
+    outcome_of,
+    report_of,
+    setup_of,
+)
 from roundsman.remedy.proposing import proposal, watching
 from roundsman.remedy.telemetry import reader, sources_of
 from roundsman.remedy.verify import Tell, Verifier
@@ -146,14 +154,29 @@ def resume(
         )
     ask_the_tools(store, run_id, plugin_of(case.app).checks)
     resumes = RunResumes(policy=case.policy.digest if changes else "", accepted=changes)
-    run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
+    try:
+        run = LiveRun.reopen(store, rules_for(case.policy), run_id, resumes=resumes)
+    except WaitsForPerson as waits:
+        if not History(store.records(run_id)).unknown:
+            raise
+        raise WaitsForPerson(f"{waits}\n{_to_look_at(case)}") from None
     return _carry_out(case, run)
+
+
+def _to_look_at(case: Case) -> str:
+    """For a person who settles a write that was cut off: what it does, and what is seen of it."""
+    lines = [f"it would: {one}" for one in case.setup["dry_run"]]
+    try:
+        seen = case.remedy.state_now(**case.args)
+    except (Exception, SystemExit) as error:  # somebody's code
+        seen = f"the look at it failed: {' '.join(str(error).split()) or type(error).__name__}"
+    return "\n".join([*lines, f"now: {seen[:1000]}"] if seen else lines)
 
 
 def _carry_out(case: Case, run: LiveRun) -> dict[str, Any]:
     def complete(ended: LiveRun) -> None:
         said = outcome_of(case.setup, ended.store.records(ended.run_id))
-        good = said["outcome"] in (DONE, ROLLED_BACK)
+        good = said["outcome"] in (DONE, ROLLED_BACK, NO_HELP)
         ended.end(
             "done" if good else "failed", detail=f"{said['outcome']}: {said['because']}"[:500]
         )
@@ -165,6 +188,7 @@ def _carry_out(case: Case, run: LiveRun) -> dict[str, Any]:
         broken_off = True
         run.pause()  # somebody takes it up again: what was applied must not stay untold
     report = report_of(run.store, run.run_id)
+    report["last_look"] = case.verifier.seen or report["last_look"]
     run.store.save_report(run.run_id, report)
     return report | {"broken_off": broken_off}
 

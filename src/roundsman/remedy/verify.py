@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from roundsman.errors import SourceError
@@ -19,12 +19,14 @@ _KEPT = 40
 
 @dataclass
 class Verifier:
-    """Watches `broken` by `reads`. `tell` is told of every look, for progress."""
+    """Watches `broken` by `reads`. `tell` is told of every look, for progress; `seen` are the rows of the
+    last one, for a watch that is broken off."""
 
     broken: Sequence[Broken]
     reads: Reads
     verifying: Verifying
     tell: Tell = lambda text: None
+    seen: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -52,7 +54,8 @@ class Verifier:
                 in_a_row, said = 0, looked
                 self.tell(f"{now - begun:.0f} s: {looked}")
             else:
-                rows = [*rows, {"at": now, "metrics": [_row(one) for one in looked]}][-_KEPT:]
+                self.seen = [_row(one) for one in looked]
+                rows = [*rows, {"at": now, "metrics": self.seen}][-_KEPT:]
                 said = "; ".join(one.text for one in looked)
                 if self._newer(looked, newest):
                     in_a_row = in_a_row + 1 if all(one.back for one in looked) else 0

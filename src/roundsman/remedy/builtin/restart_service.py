@@ -33,7 +33,7 @@ class RestartService(Configured):
 
     def dry_run(self, restart: list[str], **args: Any) -> Sequence[str]:
         """The command."""
-        return [f"run: {commands.shown(restart)}"]
+        return [f"run: {commands.to_run(restart)}"]
 
     def apply(self, restart: list[str], **args: Any) -> str:
         """Run it."""
@@ -41,7 +41,11 @@ class RestartService(Configured):
 
     def undo(self, **args: Any) -> str:
         """Nothing."""
-        return "nothing was to be undone: a restart changes no setting"
+        return ""
+
+    def state_now(self, service: str, restart: list[str], **args: Any) -> str:
+        """Nothing here knows when it was started."""
+        return f"whether {commands.shown(restart)} was run cannot be told: see since when {service} runs"
 
     def afterwards(self, service: str, **args: Any) -> str:
         """A restart mends no cause."""

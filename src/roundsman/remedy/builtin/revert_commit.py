@@ -78,7 +78,7 @@ class RevertCommit(Configured):
         return [
             f"in {repository} (at {head[:12]}): git revert {commit[:12]} ({subject[:100]})",
             f"which changes {', '.join(files[:5])}{more}",
-            f"run there: {commands.shown(deploy)}",
+            f"run there: {commands.to_run(deploy, repository)}",
         ]
 
     def apply(self, repository: str, commit: str, head: str, deploy: list[str], **args: Any) -> str:
@@ -105,6 +105,17 @@ class RevertCommit(Configured):
     def was_applied(self, repository: str, commit: str, head: str, **args: Any) -> bool | None:
         """No commit of ours: it was not. There is one: the deploy may or may not have run."""
         return None if _is_ours(repository, commit, head) else False
+
+    def state_now(
+        self, repository: str, commit: str, head: str, deploy: list[str], **args: Any
+    ) -> str:
+        """Whether our commit stands; a deploy leaves no trace in the repository."""
+        ours = _is_ours(repository, commit, head)
+        said = f"reverted by {ours[:12]}" if ours else "not reverted"
+        return (
+            f"in {repository} {commit[:12]} is {said}; whether {commands.shown(deploy)} was run cannot be "
+            "told"
+        )
 
     def afterwards(self, repository: str, commit: str, **args: Any) -> str:
         """Nothing was pushed."""

@@ -20,9 +20,11 @@ class SetConfigBack(Configured):
     how. Only values the investigation read in the change are written."""
 
     name = "set-config-back"
-    about = "set changed settings back to what they were, and restart the service"
+    about = (
+        "set changed settings back to what they were, and run the restart that is declared, if any"
+    )
     causes = "a change of settings (JSON, YAML or KEY=VALUE), by a deploy, a commit or a flag"
-    undoing = "the settings get the values again that they have now, and the service is restarted"
+    undoing = "the settings get the values again that they have now, and a declared restart is run"
 
     def call_for(self, finding: Finding) -> Args | str:
         """The settings of the change that the file holds as the change left them."""
@@ -49,14 +51,14 @@ class SetConfigBack(Configured):
             else:
                 wanted[key] = {"now": now, "back": back}
         if not wanted:
-            return f"in {declared.settings}: {'; '.join(left.values())}"
+            return f"in {declared.settings}: {'; '.join(dict.fromkeys(left.values()))}"
         restart = commands.filled(declared.restart, finding.service) if declared.restart else []
         return {
             "service": finding.service,
             "file": str(declared.settings),
             "settings": wanted,
             "restart": restart,
-            "left": sorted(left.values()),
+            "left": sorted(set(left.values())),
         }
 
     def resource(self, service: str, **args: Any) -> str:
@@ -69,7 +71,7 @@ class SetConfigBack(Configured):
         """The lines, the command, and what of the change stays as it is."""
         lines = [f"in {file}: {k} from {v['now']!r} to {v['back']!r}" for k, v in settings.items()]
         if restart:
-            lines.append(f"run: {commands.shown(restart)}")
+            lines.append(f"run: {commands.to_run(restart)}")
         else:
             lines.append("no restart is declared: the service must read its settings by itself")
         return [*lines, *(f"left as it is: {one}" for one in left)]
@@ -118,6 +120,12 @@ class SetConfigBack(Configured):
         if all(settings_file.same(now[key], pair["back"]) for key, pair in settings.items()):
             return None if restart else True
         return None
+
+    def state_now(self, file: str, settings: Pair, restart: list[str], **args: Any) -> str:
+        """The values in the file; a restart leaves no trace in it."""
+        now = ", ".join(f"{k} is {settings_file.value_of(Path(file), k)!r}" for k in settings)
+        then = f"; whether {commands.shown(restart)} was run cannot be told" if restart else ""
+        return f"in {file}: {now}{then}"
 
     def afterwards(self, service: str, file: str, **args: Any) -> str:
         """A file edited in place is not what is deployed next."""
