@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -47,3 +51,28 @@ def test_a_program_that_is_missing_is_named(
     said = capsys.readouterr().err
     assert "prometheus-alertmanager" in said
     assert "apt-get install" in said
+
+
+def test_a_held_drill_says_how_it_is_investigated_and_sigterm_ends_it_as_ctrl_c_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from roundsman.cli.drill import _hold
+
+    def wait(seconds: float) -> None:
+        assert (tmp_path / "remedies.yaml").exists()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    server = SimpleNamespace(url="http://127.0.0.1:9", port=8, name="shop")
+    lab: Any = SimpleNamespace(
+        gateway=server, checkout=server, prometheus=server, victoria=server, alertmanager=server,
+        database=SimpleNamespace(dsn=str), control=tmp_path / "control", logs=tmp_path / "my logs",
+        releases=SimpleNamespace(settings_file=lambda one: tmp_path / one.name),
+        repository=SimpleNamespace(folder=tmp_path / "repository"), wait=wait,
+    )  # fmt: skip
+    before = signal.getsignal(signal.SIGTERM)
+    _hold(lab, tmp_path)  # returns: what comes after a hold is written
+    assert not (tmp_path / "remedies.yaml").exists()
+    assert signal.getsignal(signal.SIGTERM) == before
+    said = capsys.readouterr().err
+    assert f"investigate --prometheus http://127.0.0.1:9 --git {tmp_path}/repository" in said
+    assert f"--logs '{tmp_path}/my logs'" in said

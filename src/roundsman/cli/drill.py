@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +134,7 @@ def run(
 
 
 def _hold(lab: Lab, out: Path) -> None:
-    """Wait for Ctrl-C; say where everything is."""
+    """Wait for Ctrl-C or SIGTERM; say where everything is."""
     from roundsman.drill.remedies import declare
 
     declared = declare(lab, out / "remedies.yaml")
@@ -140,14 +144,31 @@ def _hold(lab: Lab, out: Path) -> None:
     click.echo(f"Alertmanager     {lab.alertmanager.url}", err=True)
     click.echo(f"PostgreSQL       {lab.database.dsn('shop')}", err=True)
     click.echo(f"Remedies         {declared}", err=True)
+    live = ["--prometheus", lab.prometheus.url, "--git", str(lab.repository.folder)]
+    command = ["roundsman", "investigate", *live, "--logs", str(lab.logs)]
+    click.echo(f"investigate it   {shlex.join(command)}", err=True)
     click.echo("Ctrl-C ends it", err=True)
     try:
-        while True:
-            lab.wait(3600.0)
+        with _terminated_as_interrupted():
+            while True:
+                lab.wait(3600.0)
     except KeyboardInterrupt:
         return
     finally:
         declared.unlink(missing_ok=True)  # what it names ends with the drill
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends what is held as Ctrl-C does: what is to be written still is."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(result: dict[str, Any]) -> None:
