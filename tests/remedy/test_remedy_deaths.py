@@ -138,12 +138,8 @@ def test_killed_at_any_point_a_remedy_is_applied_and_undone_once(
         check(story, f"{what}: {point}")
 
 
-@pytest.mark.parametrize(
-    ("died", "decision"), [("apply-after:1", "done"), ("apply-before:1", "again")]
-)
-def test_what_nothing_can_tell_a_person_is_asked(
-    story: Story, tmp_path: Path, died: str, decision: str
-) -> None:
+def fresh(story: Story, tmp_path: Path) -> Story:
+    """The same investigation, before any remedy."""
     shutil.copytree(story.home, tmp_path / "home")
     mine = Story(story.world, tmp_path / "home", story.of)
     for name in ("truth", "switch"):
@@ -152,6 +148,26 @@ def test_what_nothing_can_tell_a_person_is_asked(
     for one in [one for one in store.ids() if one != mine.of]:
         store.delete(one)
     store.close()
+    return mine
+
+
+def begun(story: Story, tool: str) -> str:
+    """The id of the call of a tool that is on record as begun."""
+    store = story.store()
+    records = store.records(story.run_id())
+    store.close()
+    return next(
+        r.body["id"] for r in records if r.kind == "action_begins" and r.body["tool"] == tool
+    )
+
+
+@pytest.mark.parametrize(
+    ("died", "decision"), [("apply-after:1", "done"), ("apply-before:1", "again")]
+)
+def test_what_nothing_can_tell_a_person_is_asked(
+    story: Story, tmp_path: Path, died: str, decision: str
+) -> None:
+    mine = fresh(story, tmp_path)
     (mine.world.here / "blind").touch()
     try:
         assert (mine.act("begin"), mine.act("approve")) == (5, 0)
@@ -162,12 +178,32 @@ def test_what_nothing_can_tell_a_person_is_asked(
         store.close()
         assert mine.truth == ["apply"] * (decision == "done")
         run_id = mine.run_id()
-        action = next(
-            r.body["id"] for r in mine.store().records(run_id)
-            if r.kind == "action_begins" and r.body["tool"] == "apply_counted"
-        )  # fmt: skip
+        action = begun(mine, "apply_counted")
         assert child(mine.world.here, mine.home, "", "settle", run_id, action, decision) == 0
         assert mine.act("resume") == 4
         assert mine.truth == ["apply", "undo"]
     finally:
         (mine.world.here / "blind").unlink()
+
+
+def test_an_undo_that_cannot_tell_whether_all_of_it_was_done_is_asked_about(
+    story: Story, tmp_path: Path
+) -> None:
+    mine = fresh(story, tmp_path)
+    (mine.world.here / "deploys").touch()
+    try:
+        assert (mine.act("begin"), mine.act("approve")) == (5, 0)
+        assert mine.act("resume", kill="undo-after:1") == -9
+        assert (
+            mine.act("resume") == 5
+        )  # the switch is off, and yet it is not said to be rolled back
+        store = mine.store()
+        assert report_of(store, mine.run_id())["outcome"] == "unknown"
+        store.close()
+        action = begun(mine, "undo_counted")
+        settle = ("settle", mine.run_id(), action, "again")
+        assert child(mine.world.here, mine.home, "", *settle) == 0
+        assert mine.act("resume") == 4
+        assert mine.truth == ["apply", "undo", "undo"]
+    finally:
+        (mine.world.here / "deploys").unlink()

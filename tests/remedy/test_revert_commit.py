@@ -9,6 +9,7 @@ import pytest
 
 from roundsman.remedy.base import NotApplied
 from roundsman.remedy.builtin import RevertCommit
+from roundsman.remedy.commands import CommandFailed
 from roundsman.remedy.config import Config, Service
 from roundsman.remedy.finding import Finding
 
@@ -90,3 +91,75 @@ def test_later_commits_stay(place: Place) -> None:
     assert isinstance(args, dict), args
     place.remedy.apply(**args)
     assert place.live.read_text() == "size 4\n\n\n\nnew end\n"
+
+
+def test_an_undo_cut_off_in_its_deploy_is_not_told_from_one_that_was_deployed(place: Place) -> None:
+    args = place.call()
+    assert isinstance(args, dict), args
+    place.remedy.apply(**args)
+    assert place.remedy.was_undone(**args) is False  # our commit stands: it can be undone again
+    with pytest.raises(CommandFailed):
+        place.remedy.undo(**{**args, "deploy": ["false"]})
+    assert place.remedy.was_applied(**args) is False
+    assert place.remedy.was_undone(**args) is None
+    assert place.live.read_text().startswith("size 4")  # the repository is back, what runs is not
+
+
+def test_a_revert_cut_off_before_its_commit_is_for_a_person(place: Place) -> None:
+    args = place.call()
+    assert isinstance(args, dict), args
+    place.git("revert", "--no-commit", place.bad)
+    assert place.remedy.was_applied(**args) is None
+    assert "not reverted and there are changes that are not committed" in place.remedy.state_now(
+        **args
+    )
+    with pytest.raises(NotApplied, match="git reset --merge HEAD takes them back"):
+        place.remedy.apply(**args)
+    place.git("reset", "--merge", "HEAD")  # the way out that is named
+    assert place.remedy.was_applied(**args) is False
+    place.remedy.apply(**args)
+    place.git("revert", "--no-commit", "HEAD")  # and the same of undoing it
+    assert place.remedy.was_undone(**args) is None
+
+
+def test_what_the_environment_points_git_at_is_left_alone(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["git", "clone", "-q", str(place.folder), str(other)], check=True)
+    with monkeypatch.context() as hook:  # as inside of a hook of another repository
+        hook.setenv("GIT_DIR", str(other / ".git"))
+        hook.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+        hook.setenv("GIT_AUTHOR_NAME", "Mallory")
+        args = place.call()
+        assert isinstance(args, dict), args
+        place.remedy.apply(**args)
+    assert place.git("log", "-1", "--format=%s %an") == f"Revert {place.bad[:12]} Mallory"
+    assert (place.folder / "till.conf").read_text().startswith("size 4")
+    place.folder = other
+    assert place.git("rev-parse", "HEAD") == place.bad
+    assert place.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("setting", ["diff.noprefix", "diff.relative", "diff.mnemonicPrefix"])
+def test_of_a_folder_in_a_repository_the_whole_commit_is_reverted(
+    place: Place, tmp_path: Path, setting: str
+) -> None:
+    place.git("config", setting, "true")
+    folder = place.folder / "services" / "till"
+    folder.mkdir(parents=True)
+    (folder / "pool").write_text("4\n")
+    place.commit("size 4\n", "good again")
+    (folder / "pool").write_text("20\n")
+    place.bad = place.commit("size 20\n", "bad again")
+    deploy = ("cp", "pool", str(place.live))  # runs in the folder that is declared
+    place.remedy = RevertCommit(Config("r.yaml", {"till": Service(None, (), folder, deploy)}))
+    args = place.call()
+    assert isinstance(args, dict), args
+    assert place.remedy.dry_run(**args)[1] == "which changes services/till/pool, till.conf"
+    place.remedy.apply(**args)
+    assert (place.folder / "till.conf").read_text() == "size 4\n"
+    assert place.live.read_text() == "4\n"
+    place.remedy.undo(**args)
+    assert (place.folder / "till.conf").read_text() == "size 20\n"
+    assert place.live.read_text() == "20\n"

@@ -64,8 +64,15 @@ class Remedy(ABC):
 
     def was_applied(self, *_: Any, **args: Any) -> bool | None:
         """Whether the world looks as after `apply`, None when that cannot be told. Asked when a process
-        died in the middle, and after `undo`."""
+        died in the middle of `apply`, and after `undo`."""
         return None
+
+    def was_undone(self, *_: Any, **args: Any) -> bool | None:
+        """Whether all of `undo` was carried out, None when that cannot be told: a person is asked then.
+        False has `undo` called again. Asked when a process died in the middle of `undo`. Otherwise the
+        contrary of `was_applied`; say more when `undo` runs a command whose end the world does not show."""
+        applied = self.was_applied(**args)
+        return None if applied is None else not applied
 
     def state_now(self, *_: Any, **args: Any) -> str:
         """How the world is now, in one line, for a person who has to say whether an `apply` that was cut

@@ -85,8 +85,10 @@ def build_app(
             return None
 
     def undone(**given: Any) -> bool | None:
-        done = check(**given)
-        return None if done is None else not done
+        try:
+            return remedy.was_undone(**given)
+        except _ANY:
+            return None
 
     apply = node(
         RemedyTool(apply_tool(remedy.name), remedy.about, tools.apply, check=check), name="apply"

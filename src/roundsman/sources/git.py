@@ -43,6 +43,12 @@ _SHA = re.compile(r"[0-9a-f]{40,64}")
 _TAG = re.compile(r"(?P<service>.+?)[/@_-]v?\d[\w.+-]*")
 
 
+def outer_environment(kept: Sequence[str] = ()) -> dict[str, str]:
+    """This process's environment without Git's own variables but those `kept`: inside of a hook, or with
+    GIT_DIR or GIT_INDEX_FILE set, they would have Git work on another repository than the one named."""
+    return {k: v for k, v in os.environ.items() if k in kept or not k.startswith("GIT_")}
+
+
 class GitSource(BaseSource):
     """Satisfies Source with the changes of one repository, bare or not, along its current branch.
 
@@ -190,13 +196,12 @@ class GitSource(BaseSource):
     def _run(self, *args: str, most: int = _LIST) -> str:
         """Git's answer, cut after `most` bytes. Raises SourceError with what git says."""
         config = [word for one in _OFF for word in ("-c", one)]
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
         quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1",
                  "GIT_ALLOW_PROTOCOL": "none", "GIT_PAGER": "cat", "LC_ALL": "C", "TZ": "UTC"}  # fmt: skip
         process = subprocess.Popen(
             [self._git, "--no-pager", *config, "-C", str(self.path), *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**kept, **quiet},
+            env={**outer_environment(), **quiet},
         )  # fmt: skip
         assert process.stdout is not None
         assert process.stderr is not None

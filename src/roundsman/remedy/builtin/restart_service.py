@@ -43,6 +43,10 @@ class RestartService(Configured):
         """Nothing."""
         return ""
 
+    def was_undone(self, **args: Any) -> bool | None:
+        """Doing nothing again does no harm, and nobody need be asked."""
+        return False
+
     def state_now(self, service: str, restart: list[str], **args: Any) -> str:
         """Nothing here knows when it was started."""
         return f"whether {commands.shown(restart)} was run cannot be told: see since when {service} runs"

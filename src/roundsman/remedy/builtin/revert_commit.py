@@ -13,18 +13,23 @@ from roundsman.remedy.base import Args, NotApplied
 from roundsman.remedy.commands import CommandFailed
 from roundsman.remedy.config import Configured
 from roundsman.remedy.finding import Finding
+from roundsman.sources.git import outer_environment
 
 _SHA = re.compile(r"[0-9a-f]{40,64}")
 _GIT_S = 60.0
-_SAFE = (
-    "-c",
-    f"core.hooksPath={os.devnull}",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "commit.gpgSign=false",
-)
+_FORCED = (
+    f"core.hooksPath={os.devnull}", "core.fsmonitor=false", "commit.gpgSign=false",
+    "log.showSignature=false", "diff.noprefix=false", "diff.mnemonicPrefix=false",
+    "diff.relative=false", "apply.whitespace=nowarn", "apply.ignoreWhitespace=no",
+)  # fmt: skip
+"""Somebody's configuration that would run code, or have another patch made or applied than the revert."""
+_WHO = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+"""Variables of the environment Git is left: in whose name it is committed."""
 _MARK = "Roundsman-Remedy"
+_UNCOMMITTED = (
+    "there are changes that are not committed (see git status; when they are a revert that was cut off, "
+    "git reset --merge HEAD takes them back)"
+)
 
 
 class RevertCommit(Configured):
@@ -51,12 +56,12 @@ class RevertCommit(Configured):
         try:
             head = _git(repository, "rev-parse", "HEAD")
             _git(repository, "merge-base", "--is-ancestor", finding.commit, "HEAD")
-            if _git(repository, "status", "--porcelain", "--untracked-files=no"):
+            if _changes(repository):
                 return f"{repository} holds changes that are not committed"
             parents = _git(repository, "rev-list", "--parents", "-n1", finding.commit).split()
             if len(parents) != 2:
                 return f"{finding.commit[:12]} has {len(parents) - 1} parents; only one is reverted"
-            _git(repository, "apply", "--check", "--index", "-",
+            _git(_top(repository), "apply", "--check", "--index", "-",
                  given=_patch(repository, finding.commit, f"{finding.commit}^"))  # fmt: skip
         except CommandFailed as error:
             return f"{finding.commit[:12]} cannot be reverted as things stand: {error}"
@@ -103,8 +108,20 @@ class RevertCommit(Configured):
         return f"{commit[:12]} is in {repository} again, and {commands.shown(deploy)} was run"
 
     def was_applied(self, repository: str, commit: str, head: str, **args: Any) -> bool | None:
-        """No commit of ours: it was not. There is one: the deploy may or may not have run."""
-        return None if _is_ours(repository, commit, head) else False
+        """A commit of ours: the deploy may or may not have run. None, and changes on top of what was
+        approved: they may be ours, cut off before they were committed. Else it was not."""
+        if _is_ours(repository, commit, head) or _cut_off(repository, head):
+            return None
+        return False
+
+    def was_undone(
+        self, repository: str, commit: str, head: str, deploy: list[str], **args: Any
+    ) -> bool | None:
+        """Our commit stands: it was not, unless changes that are not committed may take it back. It
+        stands no more: the deploy may or may not have run."""
+        if _is_ours(repository, commit, head):
+            return None if _changes(repository) else False
+        return None if deploy or _changes(repository) else True
 
     def state_now(
         self, repository: str, commit: str, head: str, deploy: list[str], **args: Any
@@ -112,6 +129,8 @@ class RevertCommit(Configured):
         """Whether our commit stands; a deploy leaves no trace in the repository."""
         ours = _is_ours(repository, commit, head)
         said = f"reverted by {ours[:12]}" if ours else "not reverted"
+        if _changes(repository):
+            said += f" and {_UNCOMMITTED}"
         return (
             f"in {repository} {commit[:12]} is {said}; whether {commands.shown(deploy)} was run cannot be "
             "told"
@@ -144,35 +163,53 @@ def _is_ours(repository: str, commit: str, head: str) -> str:
     return standing
 
 
+def _changes(repository: str) -> bool:
+    """Whether files Git knows differ from HEAD."""
+    return bool(_git(repository, "status", "--porcelain", "--untracked-files=no"))
+
+
+def _cut_off(repository: str, head: str) -> bool:
+    """Whether it looks as when a revert on top of `head` was cut off before it was committed."""
+    return _git(repository, "rev-parse", "HEAD") == head and _changes(repository)
+
+
+def _top(repository: str) -> str:
+    """The whole working copy, when a folder inside of it is declared."""
+    return _git(repository, "rev-parse", "--show-toplevel")
+
+
 def _revert(repository: str, commit: str, subject: str) -> None:
     """Commit the reverse of a commit, or leave all as it was. Raises CommandFailed."""
-    if _git(repository, "status", "--porcelain", "--untracked-files=no"):
-        raise CommandFailed(f"{repository} holds changes that are not committed")
+    if _changes(repository):
+        raise CommandFailed(f"{repository}: {_UNCOMMITTED}")
     try:
         patch = _patch(repository, commit, f"{commit}^")
-        _git(repository, "apply", "--index", "-", given=patch)  # whole or not at all
+        # whole or not at all; in a folder below it would leave out what is not in that folder
+        _git(_top(repository), "apply", "--index", "-", given=patch)
         message = f"{subject}\n\n{_MARK}: {commit}"
-        _git(repository, *_SAFE, "commit", "--quiet", "--no-verify", "-m", message)
+        _git(repository, "commit", "--quiet", "--no-verify", "-m", message)
     except CommandFailed:
         _git(repository, "reset", "--quiet", "--merge", "HEAD")  # keeps what is not ours
         raise
 
 
 def _patch(repository: str, old: str, new: str) -> str:
-    plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index")
+    plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index", "-U3",
+             "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short")  # fmt: skip
     return _git(repository, "diff", *plain, old, new) + "\n"
 
 
 def _git(repository: str, *args: str, given: str | None = None) -> str:
-    """What Git says. Raises CommandFailed."""
+    """What Git says of that very repository, whatever the environment points at. Raises CommandFailed."""
+    forced = [word for one in _FORCED for word in ("-c", one)]
     try:
         done = subprocess.run(
-            ["git", "-C", repository, *args],
+            ["git", *forced, "-C", repository, *args],
             capture_output=True,
             input=(given or "").encode("utf-8", "surrogateescape"),
             timeout=_GIT_S,
             check=False,
-            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"},
+            env={**outer_environment(_WHO), "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CommandFailed(f"git {args[0]}: {error}") from None

@@ -121,6 +121,17 @@ class SetConfigBack(Configured):
             return None if restart else True
         return None
 
+    def was_undone(self, file: str, settings: Pair, restart: list[str], **args: Any) -> bool | None:
+        """The file is written first: unless it is back, nothing was restarted; when it is, that cannot
+        be told."""
+        path = Path(file)
+        now = {key: settings_file.value_of(path, key) for key in settings}
+        if all(settings_file.same(now[key], pair["now"]) for key, pair in settings.items()):
+            return None if restart else True
+        if all(settings_file.same(now[key], pair["back"]) for key, pair in settings.items()):
+            return False
+        return None
+
     def state_now(self, file: str, settings: Pair, restart: list[str], **args: Any) -> str:
         """The values in the file; a restart leaves no trace in it."""
         now = ", ".join(f"{k} is {settings_file.value_of(Path(file), k)!r}" for k in settings)
