@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -40,7 +40,9 @@ def alive(pid: int) -> bool:
 
 def ended(handle: int) -> bool:
     """Whether the process behind a pidfd has ended, at the latest after a while."""
-    found, _, _ = select.select([handle], [], [], 20)
+    with selectors.DefaultSelector() as waiting:  # select itself takes no handle above 1023
+        waiting.register(handle, selectors.EVENT_READ)
+        found = waiting.select(20)
     os.close(handle)
     return bool(found)
 

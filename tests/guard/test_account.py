@@ -100,3 +100,19 @@ def test_apply_changes_nothing_in_place() -> None:
     before = replace(account)
     apply(account, ev.ActionBegins(at=1.0, id="a1", tool="read_sensor"))
     assert account == before
+
+
+def test_a_yes_that_serves_once_more_holds_no_longer_than_it_did() -> None:
+    from roundsman.guard.asking import exact_digest
+
+    args = {"depot": "north"}
+    digest = exact_digest("purge", args)
+    asked = ev.Asked(id="q1", about="action", tool="purge", args=args, digest=digest)
+    events = [
+        asked,
+        ev.Answered(id="q1", decision="approve", by="eve", expires=100.0),
+        ev.ActionBegins(id="a1", tool="purge", args=args, approval="q1"),
+        ev.ActionSettled(id="a1", decision="again", by="purge.verify"),
+    ]
+    given = reduce(apply, events, Account()).asks.approved[digest]
+    assert (given.holds(99.0), given.holds(101.0)) == (True, False)

@@ -80,6 +80,21 @@ class World:
         return [sys.executable, "-SE", str(self.here / "restart.py"), str(self.here)]
 
 
+def still_broken(world: World) -> None:
+    """Samples of just now, as bad as before: a slow test must not find the source filled no more."""
+    now = time.time()
+    with (world.incident / "metrics" / "till.csv").open("a", newline="") as out:
+        for n in range(30):
+            at = f"{now - 0.3 + n / 100:.3f}"
+            csv.writer(out).writerows(
+                [
+                    [at, SERVICE, "http_requests_5xx_rate", 6.0 + n % 2 / 10],
+                    [at, SERVICE, "http_request_duration_p99_seconds", 1.5 + n % 3 / 50],
+                    [at, SERVICE, "db_pool_max", 20],
+                ]
+            )
+
+
 def broken_world(folder: Path) -> World:
     """A service whose pool was made too large by a deploy two minutes ago."""
     world = World(folder)

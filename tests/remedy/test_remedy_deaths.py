@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from remedy_deaths import child
-from remedy_world import World, broken_world
+from remedy_world import World, broken_world, still_broken
 
 from roundsman.investigate.run import investigate
 from roundsman.ledger import Store, fold
@@ -47,6 +47,7 @@ class Story:
         return found[0] if found else ""
 
     def act(self, what: str, kill: str = "") -> int:
+        still_broken(self.world)
         args = ["resume", self.run_id()]
         if what == "begin":
             args = ["remedy", "apply", self.of, "counted", "--remedies", OWN]

@@ -242,6 +242,29 @@ def test_what_is_back_already_needs_no_remedy(desk: Desk) -> None:
     assert (code, "POOL_SIZE is 4 already" in told) == (2, True)
 
 
+def test_what_somebody_mended_after_the_approval_is_left_alone(desk: Desk) -> None:
+    run_id = desk.apply("restart-service")
+    assert desk.say("approve", run_id)[0] == 0
+    desk.world.config.write_text('{"POOL_SIZE": 4, "LOG_LEVEL": "info"}')
+    subprocess.run(desk.world.command, check=True)
+    code, printed = desk.say("resume", run_id)
+    assert (code, desk.world.restarts) == (3, 1)
+    assert printed.startswith("NOT APPLIED: nothing was changed: every metric that broke is back")
+    assert desk.say("resume", run_id) == (code, printed)
+
+
+def test_what_cannot_be_watched_after_the_approval_waits(desk: Desk) -> None:
+    run_id = desk.apply("restart-service")
+    assert desk.say("approve", run_id)[0] == 0
+    metrics = desk.world.incident / "metrics"
+    metrics.rename(desk.world.here / "away")
+    code, told = desk.say("resume", run_id)
+    assert (code, "restart-service is not applied yet: " in told) == (2, True)
+    (desk.world.here / "away").rename(metrics)
+    assert desk.say("resume", run_id)[0] == 4  # applied, and it did not help
+    assert desk.world.restarts == 1
+
+
 def test_unknown_names_are_told_with_near_ones(desk: Desk) -> None:
     for args, part in (
         (("remedy", "apply", desk.run_id, "set-config-bak"), "did you mean 'set-config-back'?"),

@@ -38,6 +38,7 @@ _EXITS = {
     "rolled back": 4,
     "did not help": 4,
     "roll back failed": 4,
+    "applied, not verified": 4,
     "waiting": 5,
     "unknown": 5,
 }
@@ -139,7 +140,7 @@ def apply(
     approve), and goes on with roundsman resume: applied, watched, and rolled back if it did not help.
 
     Exit status: 0 it helped, 2 bad input, 3 nothing was applied, 4 it was rolled back (or could not
-    be), 5 waiting for a person, 130 Ctrl-C (roundsman resume goes on).
+    be, or not told), 5 waiting for a person, 130 Ctrl-C (roundsman resume goes on).
     """
     from roundsman.cli.runs import open_journal, resolve_id
     from roundsman.remedy.run import begin

@@ -57,12 +57,12 @@ class Approval:
 @dataclass(frozen=True)
 class Asks:
     """Open questions by id; approvals and denials by digest; actions begun under an approval (by
-    id, with its digest); what was granted beyond each limit; who said to finish."""
+    id, with its digest and when it expires); what was granted beyond each limit; who said to finish."""
 
     open: Mapping[str, Question] = field(default_factory=dict)
     approved: Mapping[str, Approval] = field(default_factory=dict)
     denied: Mapping[str, str] = field(default_factory=dict)
-    used: Mapping[str, str] = field(default_factory=dict)
+    used: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     granted: Mapping[str, float] = field(default_factory=dict)
     finish: str = ""
 
@@ -138,7 +138,9 @@ def begun(a: Asks, action: str, approval: str) -> Asks:
     if not spent:
         return a
     left = {d: given for d, given in a.approved.items() if d not in spent}
-    return evolve(a, approved=left, used={**a.used, action: spent[0]})
+    return evolve(
+        a, approved=left, used={**a.used, action: (spent[0], a.approved[spent[0]].expires)}
+    )
 
 
 def ended(a: Asks, action: str) -> Asks:
@@ -149,9 +151,9 @@ def ended(a: Asks, action: str) -> Asks:
 
 
 def again(a: Asks, action: str) -> Asks:
-    """A person wants an action whose outcome is unknown to run once more: a yes to that very
-    action."""
-    digest = a.used.get(action)
-    if digest is None:
+    """A person, or the tool's own check, wants an action whose outcome is unknown to run once more: a
+    yes to that very action, for as long as the first one holds."""
+    if action not in a.used:
         return a
-    return evolve(ended(a, action), approved={**a.approved, digest: Approval(action)})
+    digest, expires = a.used[action]
+    return evolve(ended(a, action), approved={**a.approved, digest: Approval(action, expires)})

@@ -48,8 +48,11 @@ class RemedyTool(BaseTool):
         return await self._call(**args)
 
 
-def policy_for(remedy: Remedy, args: Mapping[str, Any], verifier: Verifier) -> Policy:
-    """Bounds of one remedy: its call needs a person's yes, and one resource is changed by one write."""
+def policy_for(
+    remedy: Remedy, args: Mapping[str, Any], verifier: Verifier, command_timeout: float
+) -> Policy:
+    """Bounds of one remedy: its call needs a person's yes, and one resource is changed by one write. The
+    run's time has room for a command of `command_timeout` seconds each in applying and undoing."""
     key = remedy.resource(**args).replace("{", "(").replace("}", ")")
     effects: dict[str, dict[str, Any]] = {
         apply_tool(remedy.name): {"effect": remedy.effect, "approve": "always", "resource": key},
@@ -60,7 +63,7 @@ def policy_for(remedy: Remedy, args: Mapping[str, Any], verifier: Verifier) -> P
     }
     base = load_policy("default")
     policy = base.with_tools(effects)
-    clock = verifier.verifying.within + 3 * _SLACK_S
+    clock = verifier.verifying.within + 3 * _SLACK_S + 2 * command_timeout
     return policy.model_copy(
         update={
             "name": "remedy",

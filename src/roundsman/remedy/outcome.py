@@ -17,6 +17,8 @@ from roundsman.remedy.names import VERIFY, apply_tool, look_tool, undo_tool
 _TOLD = ("resource", "dry_run", "undo", "undo_by_hand", "afterwards", "verify")
 WHAT = "remedy"
 """What a run of this room calls itself in its setup."""
+NOT_NEEDED = "not_needed"
+"""The rule by which a run ends when what broke is back before anything was applied."""
 DONE, ROLLED_BACK, FAILED_BACK = "done", "rolled back", "roll back failed"
 NO_HELP = "did not help"
 NOT_APPLIED, DENIED, WAITING, UNVERIFIED, UNKNOWN, UNDER_WAY = (
@@ -102,7 +104,16 @@ def _before(records: Sequence[Record]) -> tuple[str, str, str]:
             f"nothing was changed: {refused[-1]['reason']}",
             "",
         )
+    for one in records:
+        if one.kind == "run_ends" and one.body.get("rule") == NOT_NEEDED:
+            return NOT_APPLIED, f"nothing was changed: {one.body.get('detail')}", ""
     return NOT_APPLIED, "nothing was changed", ""
+
+
+def begun_in(remedy: str, records: Sequence[Record]) -> bool:
+    """Whether the call of a remedy has ever begun."""
+    tool = apply_tool(remedy)
+    return any(r.kind == "action_begins" and r.body.get("tool") == tool for r in records)
 
 
 def _undone(apply: Any, verify: Any, undo: Any, again: Any, hand: str) -> tuple[str, str, str]:

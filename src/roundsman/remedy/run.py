@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from roundsman.guard import rules_for
 from roundsman.guard.events import RunResumes
 from roundsman.investigate.execute import execute
 from roundsman.investigate.run import refuse_inside_a_loop
-from roundsman.ledger import History, LiveRun, Store
+from roundsman.ledger import History, LiveRun, Record, Store, fold
 from roundsman.ledger.stop import OVER
 from roundsman.policy import Policy
 from roundsman.remedy.base import Remedy
@@ -27,8 +27,10 @@ from roundsman.remedy.graph import build_app, policy_for
 from roundsman.remedy.outcome import (
     DONE,
     NO_HELP,
+    NOT_NEEDED,
     ROLLED_BACK,
     WHAT,
+    begun_in,
     outcome_of,
     report_of,
     setup_of,
@@ -152,6 +154,7 @@ def resume(
             f"run {run_id} began otherwise: {told}; undo the change, or accept it with "
             "--accept-change"
         )
+    idle = _not_needed(case, records)
     ask_the_tools(store, run_id, plugin_of(case.app).checks)
     resumes = RunResumes(policy=case.policy.digest if changes else "", accepted=changes)
     try:
@@ -160,7 +163,29 @@ def resume(
         if not History(store.records(run_id)).unknown:
             raise
         raise WaitsForPerson(f"{waits}\n{_to_look_at(case)}") from None
+    if idle:
+        run.end("failed", rule=NOT_NEEDED, detail=idle)
+        store.save_report(run_id, report_of(store, run_id))
+        return report_of(store, run_id)
     return _carry_out(case, run)
+
+
+def _not_needed(case: Case, records: Sequence[Record]) -> str:
+    """Why an approved call is not made any more: it may be long since it was asked for, and somebody may
+    have mended it meanwhile. Empty when it is to be made, or was begun already.
+
+    Raises:
+        UsageError: whether it helps cannot be told just now.
+    """
+    if begun_in(case.remedy.name, records) or not fold(records).asks.approved:
+        return ""
+    verifying = Verifying(**case.setup["verifying"])
+    seen = watching(case.finding, SourceSpec.from_json(case.setup["sources"]), verifying)
+    if not seen.why_not or (all(row["back"] for row in seen.looks) and seen.looks):
+        return seen.why_not
+    raise UsageError(
+        f"{case.remedy.name} is not applied yet: {seen.why_not}; resume when that is mended"
+    )
 
 
 def _to_look_at(case: Case) -> str:
@@ -219,7 +244,7 @@ def _case(
 ) -> Case:
     verifying = catalogue.config.verify
     verifier = Verifier(finding.broken, reader(spec), verifying, tell)
-    policy = policy_for(remedy, args, verifier)
+    policy = policy_for(remedy, args, verifier, catalogue.config.command_timeout)
     setup = {
         "what": WHAT,
         "of": finding.run_id,
@@ -250,7 +275,7 @@ def _case_again(store: Store, setup: Mapping[str, Any], tell: Tell) -> Case:
     args = dict(setup["args"])
     spec = SourceSpec.from_json(setup["sources"])
     verifier = Verifier(finding.broken, reader(spec), Verifying(**setup["verifying"]), tell)
-    policy = policy_for(remedy, args, verifier)
+    policy = policy_for(remedy, args, verifier, catalogue.config.command_timeout)
     app = build_app(remedy, args, verifier, policy, store)
     again = {**setup, "code": digest_of(remedy)}
     return Case(remedy, args, finding, verifier, policy, app, again)
