@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 
@@ -16,7 +17,7 @@ from roundsman.cli.worker import queue, submit
 from roundsman.errors import LedgerError, MissingDependency, UsageError
 from roundsman.guard import events as ev
 from roundsman.ledger import LiveRun, Store, new_run_id
-from roundsman.ledger.expected import expect, expected
+from roundsman.ledger.expected import expect, expected, never_began
 from roundsman.worker import Job, Queue
 from roundsman.worker.daylimit import admit, set_limit, tokens_today
 from roundsman.worker.jobs import Left, carry
@@ -181,6 +182,27 @@ def test_what_is_asked_for_is_listed_at_once_until_it_begins(here: Journal, stop
     expect(store, good.run_id, "late")  # entered after a worker was quicker
     assert expected(store) == []
     store.close()
+
+
+def test_why_a_job_never_began_is_known_however_quick_the_worker_was(here: Journal) -> None:
+    store = here.open()
+    never_began(store, "r9", "the folder is gone")  # before who submitted it has entered it
+    expect(store, "r9", "why?")
+    never_began(store, "r9", "every worker that had it died")
+    assert expected(store) == []
+    with pytest.raises(UsageError, match="run r9 never began: the folder is gone"):
+        resolve_id(store, "r9")
+    store.close()
+
+
+def test_workers_are_handed_investigations_only(here: Journal) -> None:
+    pytest.importorskip("dbos", reason="the extra worker is not installed")
+    store = here.open()
+    with closing(store):
+        run = LiveRun.start(store, (), policy="p", run_id="own-1", setup={"what": "remedy"})
+        run._lease.release()
+    refused = CliRunner().invoke(submit, ["--run", "own-1"]).exception
+    assert "own-1 is no investigation" in str(refused)
 
 
 def test_a_job_the_queue_gave_up_is_not_listed_as_waiting_for_ever(here: Journal) -> None:

@@ -35,8 +35,16 @@ def expected(store: Store) -> list[RunInfo]:
 
 
 def never_began(store: Store, run_id: str, why: str) -> None:
-    """It could not begin; whoever asks for it is told why."""
-    store.db.execute("update expected set why=? where run_id=?", (storable(why) or "?", run_id))
+    """It could not begin; whoever asks for it is told why. What was said first stays; a worker may be
+    quicker than whoever submitted it, who then finds it here."""
+    with store.db.transaction():
+        ((now,),) = store.db.query(f"select {store.db.clock}")
+        store.db.execute(
+            "insert into expected(run_id, at, question, why) select ?,?,'',? "
+            "where not exists(select 1 from runs where run_id=?) "
+            "on conflict(run_id) do update set why=excluded.why where expected.why=''",
+            (run_id, now, storable(why) or "?", run_id),
+        )
 
 
 def refuse_expected(store: Store, given: str) -> None:
