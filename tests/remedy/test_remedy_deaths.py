@@ -187,8 +187,15 @@ def test_what_nothing_can_tell_a_person_is_asked(
         (mine.world.here / "blind").unlink()
 
 
+@pytest.mark.parametrize(
+    ("decision", "truth", "outcome"),
+    [
+        ("again", ["apply", "undo", "undo"], "rolled back"),
+        ("not-done", ["apply", "undo"], "roll back failed"),
+    ],
+)
 def test_an_undo_that_cannot_tell_whether_all_of_it_was_done_is_asked_about(
-    story: Story, tmp_path: Path
+    story: Story, tmp_path: Path, decision: str, truth: list[str], outcome: str
 ) -> None:
     mine = fresh(story, tmp_path)
     (mine.world.here / "deploys").touch()
@@ -202,9 +209,12 @@ def test_an_undo_that_cannot_tell_whether_all_of_it_was_done_is_asked_about(
         assert report_of(store, mine.run_id())["outcome"] == "unknown"
         store.close()
         action = begun(mine, "undo_counted")
-        settle = ("settle", mine.run_id(), action, "again")
+        settle = ("settle", mine.run_id(), action, decision)
         assert child(mine.world.here, mine.home, "", *settle) == 0
         assert mine.act("resume") == 4
-        assert mine.truth == ["apply", "undo", "undo"]
+        assert mine.truth == truth
+        store = mine.store()
+        assert report_of(store, mine.run_id())["outcome"] == outcome
+        store.close()
     finally:
         (mine.world.here / "deploys").unlink()

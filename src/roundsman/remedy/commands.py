@@ -18,6 +18,10 @@ SECONDS = 120.0
 """Seconds a command may take, unless the configuration says otherwise."""
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.@-]{0,127}")
 _SAID = 300
+_OF_ANOTHER = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"}
+)
+"""Set inside of a hook: a deployment that calls Git would act on that hook's repository."""
 
 
 class CommandFailed(Exception):
@@ -63,6 +67,7 @@ def run(argv: Sequence[str], seconds: float = SECONDS, cwd: str | None = None) -
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=cwd,
+            env={k: v for k, v in os.environ.items() if k not in _OF_ANOTHER},
             start_new_session=True,  # its children end with it
         )
     except (OSError, ValueError) as error:

@@ -119,6 +119,12 @@ def begun_in(remedy: str, records: Sequence[Record]) -> bool:
 def _undone(apply: Any, verify: Any, undo: Any, again: Any, hand: str) -> tuple[str, str, str]:
     why = str(apply.get("error") or "it failed") if verify is None else str(verify.get("why") or "")
     why = f"it failed on the way: {why}" if verify is None else f"it did not help: {why}"
+    if undo.get("settled") == "not_done":
+        return (
+            FAILED_BACK,
+            f"{why}; and rolling it back was not carried out: a person has looked",
+            hand,
+        )
     if undo["status"] == "error" and again is not None and again.get("applied") is False:
         return (
             FAILED_BACK,
