@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ from tests.adk.talks import (
 )
 
 from roundsman import guarded, load_policy
+from roundsman.adk.screening import Screen
+from roundsman.guard import rules_for
+from roundsman.guard.rules.conversation import TextRule
+from roundsman.guard.said import Said
 from roundsman.ledger import open_store
 from roundsman.testing import ScriptedModel, call
 
@@ -79,6 +84,29 @@ def test_a_check_that_fails_keeps_the_text_out(tmp_path: Path) -> None:
     own = "own: {on: [result], action: redact, python: 'tests.adk.test_heavy_checks:raises'}"
     result, _ = play(["ok"], "my word", policy(tmp_path, checks(own)))
     assert "my word" not in str([r.body for r in result.records if r.kind == "run_begins"])
+
+
+LOOKED: list[str] = []
+
+
+def looks(text: str) -> bool:
+    LOOKED.append(text)
+    return False
+
+
+def test_no_heavy_check_is_asked_about_what_only_the_journal_keeps(tmp_path: Path) -> None:
+    own = "own: {on: [result], heavy: true, python: 'tests.adk.test_kept_texts:looks'}"
+    placed = rules_for(policy(tmp_path, checks(f"{own}, secrets: {{on: [result]}}")))
+    (heavy,) = [p for p in placed if isinstance(p.rule, TextRule) and p.rule.heavy]
+    # no policy has a heavy check redact; were one to, it would not be waited for either
+    redacts = replace(heavy, rule=replace(heavy.rule, action="redact"))
+    screen, error = Screen((*placed, redacts), 0), f"key {TOKEN} was refused"
+    for kept in (screen.clean(error), screen.kept(error)[0]):
+        assert "was refused" in kept
+        assert TOKEN not in kept
+    assert LOOKED == []
+    asyncio.run(screen.all_say(None, Said(where="result", text="a page")))
+    assert "a page" in LOOKED
 
 
 def test_the_error_of_a_model_is_kept_without_secrets(tmp_path: Path) -> None:

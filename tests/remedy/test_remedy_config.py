@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,22 @@ def test_commands_end_in_a_line() -> None:
     ):
         with pytest.raises(CommandFailed, match=why):
             commands.run(argv, 0.2 if argv[0] == "sleep" else 20.0)
+
+
+def test_a_command_acts_on_the_repository_it_stands_in_and_no_hooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ours", "hooks"):
+        subprocess.run(["git", "init", "-q", str(tmp_path / name)], check=True)
+    hooks = tmp_path / "hooks" / ".git"
+    for name, value in (("DIR", hooks), ("INDEX_FILE", hooks / "index"), ("PREFIX", "sub/")):
+        monkeypatch.setenv(f"GIT_{name}", str(value))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(hooks / "quarantine"))
+    monkeypatch.setenv("GIT_SSH_COMMAND", "ssh -i key")  # how to reach a server is the user's own
+    ours = str(tmp_path / "ours")
+    (tmp_path / "ours" / "file").write_text("text")
+    commands.run(["git", "add", "file"], cwd=ours)
+    assert commands.run(["git", "ls-files"], cwd=ours) == "file"
+    assert commands.run(["git", "rev-parse", "--show-toplevel"], cwd=ours) == ours
+    assert not (hooks / "quarantine").exists()
+    assert commands.run(["sh", "-c", "echo $GIT_SSH_COMMAND"]) == "ssh -i key"

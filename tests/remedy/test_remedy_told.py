@@ -154,6 +154,8 @@ def test_who_stops_a_remedy_in_the_middle_is_told_what_stays(desk: Desk) -> None
     assert (code, desk.world.pool) == (0, 4)
     assert "APPLIED, NOT VERIFIED: it was broken off" in printed
     assert f"see: roundsman runs show {run_id}" in printed
+    code, printed = desk.say("resume", run_id)
+    assert (code, printed.split(":")[0]) == (4, "APPLIED, NOT VERIFIED")
     other = desk.apply("restart-service")
     (told,) = desk.data("stop", other)
     assert told["left"].startswith("NOT APPLIED: nothing was changed: it ended before anybody had")

@@ -19,8 +19,9 @@ SECONDS = 120.0
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.@-]{0,127}")
 _SAID = 300
 _OF_ANOTHER = frozenset(
-    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"}
-)
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE",
+     "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"}
+)  # fmt: skip
 """Set inside of a hook: a deployment that calls Git would act on that hook's repository."""
 
 
