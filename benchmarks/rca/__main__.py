@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from benchmarks.rca.baselines import BASELINES, Said
 from benchmarks.rca.cases import Case, Truth
 from benchmarks.rca.rename import rename
 from benchmarks.rca.score import by, calibration, category_of, judge, summary
+from roundsman.errors import UsageError
 
 SETS: dict[str, Callable[[Path, Path], list[Case]]] = {
     "drills": drills.read,
@@ -33,6 +35,10 @@ SETS: dict[str, Callable[[Path, Path], list[Case]]] = {
     "opensre": opensre.read,
     "invented": drills.read,
 }
+
+_NOT_SO = (ValueError, LookupError, TypeError, AttributeError, StopIteration, tarfile.TarError)
+"""What reading a file of another form raises."""
+_EXPECTED = "--truth is a folder for drills and invented (or that of --cases), the file of answers for others"
 
 
 def analyst(folder: Path, model: str = "analyst", policy: str = "default") -> Said:
@@ -148,6 +154,30 @@ def _print_cases(rows: Sequence[dict[str, Any]], truths: dict[str, Truth]) -> No
             print(f"      because {detail['because']}"[:300])
 
 
+def _read(name: str, cases: Path, truth: Path) -> list[Case]:
+    """The cases of a set.
+
+    Raises:
+        UsageError: it is not there, or not in the form of that set.
+    """
+    for path in (cases, truth):
+        if not path.exists():
+            raise UsageError(f"{path}: not there")
+    try:
+        found = SETS[name](cases, truth)
+    except OSError as error:
+        what = error.filename or cases
+        raise UsageError(f"{what}: {error.strerror or error}; {_EXPECTED}") from None
+    except _NOT_SO as error:
+        said = " ".join(f"{type(error).__name__} {error}".split())[:200]
+        raise UsageError(
+            f"{cases} with the answers {truth} is not read as {name} ({said}); {_EXPECTED}"
+        ) from None
+    if not found:
+        raise UsageError(f"{cases}: no case of {name} in it")
+    return found
+
+
 def main() -> int:
     """Read the set, investigate, print one table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rca", description=__doc__)
@@ -162,12 +192,11 @@ def main() -> int:
     parser.add_argument("--model", default="analyst")
     parser.add_argument("--policy", default="default")
     options = parser.parse_args()
-    for path in (options.cases, options.truth):
-        if not path.exists():
-            parser.error(f"{path}: not there")
-    cases = SETS[options.set](options.cases, options.truth)
-    if not cases:
-        parser.error(f"{options.cases}: no case of {options.set} in it")
+    try:
+        cases = _read(options.set, options.cases, options.truth)
+    except UsageError as error:
+        print(f"benchmarks.rca: {error}", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="roundsman-rca-") as scratch:
         out = options.keep or Path(scratch)
         rows = run(cases, out / "plain", False, options)

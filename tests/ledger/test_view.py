@@ -15,19 +15,46 @@ from roundsman.cli.journal_view import interim_report
 from roundsman.cli.runs import runs
 from roundsman.guard.events import KINDS, Ruled
 from roundsman.investigate import investigate
-from roundsman.ledger import Store
-from roundsman.ledger.view import BODIES, evidence, excerpt_of, guard_actions, head_of, tool_of
+from roundsman.ledger import Record, Store
+from roundsman.ledger.view import (
+    BODIES,
+    evidence,
+    excerpt_of,
+    guard_actions,
+    head_of,
+    kind_of_run,
+    setup_in,
+    tool_of,
+)
 from roundsman.policy import load_policy
 from roundsman.report import to_markdown
 from roundsman.report.evidence import readable
 from roundsman.testing import ScriptedModel, call
 
 OUTAGE = Path(__file__).parents[2] / "examples" / "incidents" / "pool-exhaustion"
+SETUPS: dict[str, object] = {
+    "investigate": {"what": "investigate"},
+    "remedy": {"what": "remedy", "of": "x"},
+    "": {"model": "gemini"},
+}
 SCRIPT = [
     [call("query_logs", window_minutes=240), call("restart_pod", pod="x")],
     "<html>not JSON at all</html>",
     "neither is this",
 ]
+
+
+@pytest.mark.parametrize("kind", SETUPS)
+def test_the_kind_of_a_run_is_what_its_setup_says(kind: str) -> None:
+    begins = Record(1, 0.0, "run_begins", {"setup": SETUPS[kind]}, "")
+    assert (kind_of_run([begins]), setup_in([begins])) == (kind, SETUPS[kind])
+
+
+@pytest.mark.parametrize("body", [{}, {"setup": None}, {"setup": "investigate"}, {"setup": ["x"]}])
+def test_a_run_that_says_nothing_of_itself_is_of_an_app(body: dict[str, Any]) -> None:
+    records = [Record(1, 0.0, "run_begins", body, "")]
+    assert (kind_of_run(records), dict(setup_in(records))) == ("", {})
+    assert (kind_of_run([]), dict(setup_in([]))) == ("", {})
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roundsman.guard.events import Ruled
+from roundsman.adk.outcomes import refuse_on_record
 from roundsman.ledger import LiveRun
 
 RULE = "allowlist"
@@ -40,13 +40,4 @@ class Origins:
             f"tool {tool.name!r} is offered by two servers and the policy cannot tell which is "
             "meant; give each toolset a tool_name_prefix"
         )
-        said = Ruled(
-            verdict="refuse",
-            rule=RULE,
-            layer="tool",
-            reason=why,
-            subject=tool.name,
-            subject_id=run.next_action_id(),
-        )
-        run.write(said)
-        return {"status": "blocked", "tool": tool.name, "rule": RULE, "reason": why}
+        return refuse_on_record(run, tool.name, RULE, why)

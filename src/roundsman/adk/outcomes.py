@@ -6,7 +6,7 @@ from typing import Any
 
 from roundsman.adk.results import says_status, without_ids
 from roundsman.guard import ALLOW, Kind, Verdict
-from roundsman.guard.events import ActionBegins, ActionEnds
+from roundsman.guard.events import ActionBegins, ActionEnds, Ruled
 from roundsman.guard.prints import canonical, result_prints
 from roundsman.ledger import LiveRun
 
@@ -22,6 +22,22 @@ def refusal(tool: str, verdict: Verdict) -> dict[str, Any]:
     if verdict.kind is Kind.CUT:
         reason += "; give your answer now"
     return {"status": "blocked", "tool": tool, "rule": verdict.rule, "reason": reason}
+
+
+def refuse_on_record(run: LiveRun, tool: str, rule: str, why: str) -> dict[str, Any]:
+    """The same for a tool that is refused before any rule is asked: written as a ruling is."""
+    said = Verdict(Kind.REFUSE, rule, "tool", why)
+    run.write(
+        Ruled(
+            verdict="refuse",
+            rule=rule,
+            layer=said.layer,
+            reason=why,
+            subject=tool,
+            subject_id=run.next_action_id(),
+        )
+    )
+    return refusal(tool, said)
 
 
 def settle(

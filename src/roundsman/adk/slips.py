@@ -19,9 +19,9 @@ from google.genai import types
 from roundsman.adk.arguments import signature_of
 from roundsman.adk.audit import Audit
 from roundsman.adk.kinds import function_of
+from roundsman.adk.outcomes import refuse_on_record
 from roundsman.errors import PolicyWarning, RefusedToStart
 from roundsman.guard import FRAMEWORK_TOOLS
-from roundsman.guard.events import Ruled
 from roundsman.guard.names import skeleton
 from roundsman.ledger import LiveRun
 from roundsman.policy import Policy
@@ -244,16 +244,7 @@ class Names:
         why = self._why(tool)
         if not why:
             return None
-        said = Ruled(
-            verdict="refuse",
-            rule=RULE,
-            layer="tool",
-            reason=why,
-            subject=tool.name,
-            subject_id=run.next_action_id(),
-        )
-        run.write(said)
-        return {"status": "blocked", "tool": tool.name, "rule": RULE, "reason": why}
+        return refuse_on_record(run, tool.name, RULE, why)
 
     def _why(self, tool: Any) -> str:
         name, rule = tool.name, self._allow.get(tool.name)

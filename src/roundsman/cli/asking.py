@@ -47,6 +47,7 @@ def _open_in(store: Store, run_id: str, alone: bool) -> list[dict[str, Any]]:
     from roundsman.ledger.asking import asked_in
     from roundsman.ledger.fold import fold
     from roundsman.ledger.stop import OVER
+    from roundsman.ledger.view import REMEDY, kind_of_run, setup_in
 
     try:
         status = store.info(run_id).status
@@ -56,9 +57,8 @@ def _open_in(store: Store, run_id: str, alone: bool) -> list[dict[str, Any]]:
         would: dict[str, Any] = {}
         still, known = fold(records).asks.open, asked_in(records)
         rows = [as_data(run_id, asked) for name, (asked, _) in known.items() if name in still]
-        setup = records[0].body.get("setup") if records else None
-        if isinstance(setup, dict) and setup.get("what") == "remedy":
-            would = {key: setup.get(key) for key in ("dry_run", "undo")}
+        if kind_of_run(records) == REMEDY:
+            would = {key: setup_in(records).get(key) for key in ("dry_run", "undo")}
         if status != "running":  # else it is not known yet how they end
             rows += [
                 {
@@ -200,15 +200,15 @@ def _answered(
     note: str = "",
     granted: dict[str, float] | None = None,
 ) -> int:
-    from roundsman.cli.resume import kind_of_run
     from roundsman.cli.runs import _print_json, open_journal, resolve_id
     from roundsman.ledger import person
     from roundsman.ledger.answering import answer, as_data
     from roundsman.ledger.asking import asked_in
+    from roundsman.ledger.view import INVESTIGATION, REMEDY, kind_of_run
 
     with open_journal() as store:
         run_id = resolve_id(store, run)
-        ours = kind_of_run(store, run_id) in ("investigate", "remedy")
+        ours = kind_of_run(store.records(run_id)) in (INVESTIGATION, REMEDY)
         own = f"in your app: roundsman.adk.resume(app, {run_id!r}, session)"
         if go_on and not ours:
             raise UsageError(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from roundsman.errors import UsageError
-from roundsman.ledger.view import decisions, evidence, guard_actions
+from roundsman.ledger.stop import OVER
+from roundsman.ledger.view import INVESTIGATION, decisions, evidence, guard_actions, kind_of_run
 
 if TYPE_CHECKING:
     from roundsman.ledger import Record, RunInfo
@@ -71,10 +72,9 @@ def interim_report(info: RunInfo, records: list[Record]) -> dict[str, Any]:
     for one in records:
         if one.kind == "run_ends":
             report["stop"] = one.body
-    setup = records[0].body.get("setup") if records else None
-    if not isinstance(setup, dict) or setup.get("what") != "investigate":
+    if kind_of_run(records) != INVESTIGATION:
         # a run of somebody's app was never about a cause
         report["cause"]["instead"] = f"Run {info.status}"
-        if info.status in ("done", "stopped"):
+        if info.status in OVER:
             report["cause"]["because"] = str(report.get("stop", {}).get("detail") or "")
     return report

@@ -29,10 +29,11 @@ def resume(
     from roundsman.cli.runs import open_journal, resolve_id
     from roundsman.investigate.resume import recorded_policy
     from roundsman.investigate.resume import resume as take_up
+    from roundsman.ledger.view import REMEDY, kind_of_run
 
     with open_journal() as store:
         run_id = resolve_id(store, run)
-        if kind_of_run(store, run_id) == "remedy":
+        if kind_of_run(store.records(run_id)) == REMEDY:
             return _resume_remedy(store, run_id, policy_name, out, accept_change, as_json)
         policy = recorded_policy(store, run_id, policy_name)
         return watched(
@@ -47,13 +48,6 @@ def resume(
                 watch=watch,
             ),
         )
-
-
-def kind_of_run(store: Store, run_id: str) -> str:
-    """`investigate`, `remedy`, or empty for the run of an app of one's own."""
-    records = store.records(run_id)
-    setup = records[0].body.get("setup") if records else None
-    return str(setup.get("what") or "") if isinstance(setup, dict) else ""
 
 
 def _resume_remedy(

@@ -113,8 +113,9 @@ def show(run: str, as_json: bool, evidence_id: str | None) -> None:
 
 def _remedy_in(store: Store, run_id: str, records: list[Record]) -> dict[str, Any] | None:
     """How a remedy's run stands, None when it is none."""
-    setup = records[0].body.get("setup") if records else None
-    if not isinstance(setup, dict) or setup.get("what") != "remedy":
+    from roundsman.ledger.view import REMEDY, kind_of_run
+
+    if kind_of_run(records) != REMEDY:
         return None
     from roundsman.remedy.outcome import report_of
 

@@ -97,10 +97,10 @@ def _stop_each(store: Store, chosen: list[str], wait: float, alone: bool) -> lis
 
 def _left_as(store: Store, run_id: str) -> str:
     """What a remedy that was stopped leaves as it is, in a line; empty for any other run."""
-    from roundsman.cli.resume import kind_of_run
+    from roundsman.ledger.view import REMEDY, kind_of_run
 
     try:
-        if kind_of_run(store, run_id) != "remedy":
+        if kind_of_run(store.records(run_id)) != REMEDY:
             return ""
         from roundsman.remedy.outcome import report_of
         from roundsman.report import clean

@@ -228,20 +228,21 @@ def _job(
 
 
 def _again(run: str) -> Any:
-    from roundsman.cli.resume import kind_of_run
     from roundsman.cli.runs import open_journal, resolve
     from roundsman.errors import UsageError
+    from roundsman.ledger.stop import OVER
+    from roundsman.ledger.view import INVESTIGATION, REMEDY, kind_of_run
     from roundsman.worker import Job, Queue
 
     with open_journal() as store:
         info = resolve(store, run)
-        kind = kind_of_run(store, info.run_id)
-    if kind != "investigate":
+        kind = kind_of_run(store.records(info.run_id))
+    if kind != INVESTIGATION:
         raise UsageError(
             f"run {info.run_id} is no investigation, and workers take nothing else; "
-            + ("go on with roundsman resume" if kind == "remedy" else "go on in your app")
+            + ("go on with roundsman resume" if kind == REMEDY else "go on in your app")
         )
-    if info.status in ("done", "stopped"):
+    if info.status in OVER:
         raise UsageError(
             f"run {info.run_id} is over ({info.status}); there is nothing to go on with"
         )

@@ -15,6 +15,8 @@ from roundsman.investigate.request import Request
 from roundsman.investigate.run import Case, Watcher, carry_out, finish_report, prepare
 from roundsman.ledger import LiveRun, Record, Store
 from roundsman.ledger.fold import event_of
+from roundsman.ledger.stop import OVER
+from roundsman.ledger.view import INVESTIGATION, kind_of_run
 from roundsman.policy import Policy, load_policy
 
 
@@ -46,7 +48,7 @@ def resume(
     """
     saved = store.report(run_id)
     final = saved is not None and saved["stop"]["reason"] != "asked"  # else of when it waited
-    if saved is not None and final and store.info(run_id).status in ("done", "stopped"):
+    if saved is not None and final and store.info(run_id).status in OVER:
         return saved, False
     records = store.whole(run_id)
     begun = _begun(run_id, records)
@@ -83,7 +85,7 @@ def recorded_policy(store: Store, run_id: str, policy_source: str | None) -> Pol
 
 def _begun(run_id: str, records: Sequence[Record]) -> RunBegins:
     first = event_of(records[0]) if records else None
-    if not isinstance(first, RunBegins) or first.setup.get("what") != "investigate":
+    if not isinstance(first, RunBegins) or kind_of_run(records) != INVESTIGATION:
         raise LedgerError(
             f"run {run_id} is no investigation; only those can be taken up from here, an app of "
             f"your own by roundsman.adk.resume"

@@ -35,6 +35,7 @@ from roundsman.investigate.tools import make_tools
 from roundsman.investigate.verdict import settle
 from roundsman.investigate.windows import unasked
 from roundsman.ledger import LiveRun, Store, open_store
+from roundsman.ledger.view import INVESTIGATION
 from roundsman.policy import Policy
 from roundsman.sources import IncidentFolder
 from roundsman.sources.walking import below, regular
@@ -122,7 +123,7 @@ def prepare(
     alone = isinstance(incident.source, IncidentFolder)
     asked = request if alone else _as_opened(request, incident)
     setup = {
-        "what": "investigate",
+        "what": INVESTIGATION,
         **asked.to_setup(),
         "model": model,
         **({"endpoint": endpoint.to_setup()} if endpoint else {}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from roundsman.guard.events import KINDS
@@ -13,8 +13,22 @@ from roundsman.ledger.records import Record
 #: where a tool's result holds what was found, the most telling first
 BODIES = ("excerpts", "series", "templates", "changes", "rows", "error", "reason", "cut")
 
+INVESTIGATION, REMEDY = "investigate", "remedy"
+"""Kinds of runs, as their setups call them."""
+
 _TOLD = ("attempts", "tools")
 """What is said of model calls, and changed none."""
+
+
+def setup_in(records: Sequence[Record]) -> Mapping[str, Any]:
+    """What the journal was told of a run when it began; empty where nothing was."""
+    setup = records[0].body.get("setup") if records else None
+    return setup if isinstance(setup, Mapping) else {}
+
+
+def kind_of_run(records: Sequence[Record]) -> str:
+    """`INVESTIGATION`, `REMEDY`, or empty for the run of an app of one's own."""
+    return str(setup_in(records).get("what") or "")
 
 
 def head_of(result: object) -> object:

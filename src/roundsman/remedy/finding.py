@@ -13,7 +13,8 @@ from roundsman.investigate.facts import Changed, Facts, Moved, collect
 from roundsman.investigate.harm import harm_of
 from roundsman.investigate.wording import say_change
 from roundsman.ledger import Record, Store
-from roundsman.ledger.view import evidence
+from roundsman.ledger.stop import OVER
+from roundsman.ledger.view import INVESTIGATION, evidence, kind_of_run
 from roundsman.sources.times import parse_time
 
 _MOST_WATCHED = 3
@@ -78,12 +79,11 @@ def verdict_of(store: Store, run_id: str) -> Mapping[str, Any]:
         UsageError: it is no investigation, or not over.
     """
     info, records = store.info(run_id), store.records(run_id)
-    setup = records[0].body.get("setup") if records else None
-    if not isinstance(setup, Mapping) or setup.get("what") != "investigate":
+    if kind_of_run(records) != INVESTIGATION:
         raise UsageError(
             f"run {run_id} is no investigation: a remedy needs the cause one has named"
         )
-    if info.status not in ("done", "stopped"):
+    if info.status not in OVER:
         raise UsageError(
             f"run {run_id} is {info.status}, so its cause is not settled; roundsman resume {run_id}"
         )

@@ -11,12 +11,10 @@ from roundsman.guard.events import ActionBegins
 from roundsman.ledger import History, Record, Store
 from roundsman.ledger.answering import as_data, when
 from roundsman.ledger.asking import asked_in
-from roundsman.ledger.view import evidence, guard_actions
+from roundsman.ledger.view import REMEDY, evidence, guard_actions, kind_of_run, setup_in
 from roundsman.remedy.names import VERIFY, apply_tool, look_tool, undo_tool
 
 _TOLD = ("resource", "dry_run", "undo", "undo_by_hand", "afterwards", "verify")
-WHAT = "remedy"
-"""What a run of this room calls itself in its setup."""
 NOT_NEEDED = "not_needed"
 """The rule by which a run ends when what broke is back before anything was applied."""
 DONE, ROLLED_BACK, FAILED_BACK = "done", "rolled back", "roll back failed"
@@ -147,10 +145,9 @@ def _undone(apply: Any, verify: Any, undo: Any, again: Any, hand: str) -> tuple[
 
 def setup_of(run_id: str, records: Sequence[Record]) -> Mapping[str, Any]:
     """What the journal was told when the remedy began. Raises LedgerError: it is no remedy's run."""
-    setup = records[0].body.get("setup") if records else None
-    if not isinstance(setup, Mapping) or setup.get("what") != WHAT:
+    if kind_of_run(records) != REMEDY:
         raise LedgerError(f"run {run_id} is no remedy's")
-    return setup
+    return setup_in(records)
 
 
 def report_of(store: Store, run_id: str) -> dict[str, Any]:
@@ -165,7 +162,7 @@ def report_of(store: Store, run_id: str) -> dict[str, Any]:
     ends = next((r.body for r in records if r.kind == "run_ends"), {})
     return {
         "schema_version": 1,
-        "what": WHAT,
+        "what": REMEDY,
         "run_id": run_id,
         "of": setup["of"],
         "remedy": setup["remedy"],

@@ -18,6 +18,7 @@ from roundsman.investigate.execute import execute
 from roundsman.investigate.run import refuse_inside_a_loop
 from roundsman.ledger import History, LiveRun, Record, Store, fold
 from roundsman.ledger.stop import OVER
+from roundsman.ledger.view import REMEDY, kind_of_run, setup_in
 from roundsman.policy import Policy
 from roundsman.remedy.base import Remedy
 from roundsman.remedy.catalogue import Catalogue, digest_of, load_catalogue
@@ -29,7 +30,6 @@ from roundsman.remedy.outcome import (
     NO_HELP,
     NOT_NEEDED,
     ROLLED_BACK,
-    WHAT,
     begun_in,
     outcome_of,
     report_of,
@@ -225,8 +225,8 @@ def _refuse_others(store: Store, case: Case, own: str) -> None:
         if info.status in OVER or info.run_id == own or info.damaged:
             continue
         records = store.records(info.run_id)
-        setup = records[0].body.get("setup") if records else None
-        if isinstance(setup, Mapping) and setup.get("what") == WHAT and setup["resource"] == mine:
+        setup = setup_in(records)
+        if kind_of_run(records) == REMEDY and setup["resource"] == mine:
             raise UsageError(
                 f"run {info.run_id} ({setup['remedy']}, {info.status}) is for {mine}, too, and is not "
                 f"over; roundsman resume {info.run_id}, or roundsman stop {info.run_id}"
@@ -246,7 +246,7 @@ def _case(
     verifier = Verifier(finding.broken, reader(spec), verifying, tell)
     policy = policy_for(remedy, args, verifier, catalogue.config.command_timeout)
     setup = {
-        "what": WHAT,
+        "what": REMEDY,
         "of": finding.run_id,
         "remedy": remedy.name,
         "about": remedy.about,

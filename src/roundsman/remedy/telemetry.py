@@ -16,6 +16,7 @@ from roundsman.analysis.symptoms import kinds_of, more_is_better
 from roundsman.errors import SourceError
 from roundsman.investigate.request import Request
 from roundsman.ledger import Store
+from roundsman.ledger.view import setup_in
 from roundsman.remedy.config import Verifying
 from roundsman.remedy.finding import Broken
 from roundsman.sources import IncidentFolder, Series, Window
@@ -153,8 +154,7 @@ def sources_of(store: Store, run_id: str) -> SourceSpec:
     Raises:
         SourceError: that file cannot be read any more.
     """
-    setup = store.records(run_id)[0].body.get("setup") or {}
-    spec = Request.from_setup(setup).sources
+    spec = Request.from_setup(setup_in(store.records(run_id))).sources
     root = Path(spec.folder)
     file = next((f for n in ("incident.yaml", "incident.yml") if (f := root / n).is_file()), None)
     if not spec.folder or file is None:

@@ -20,6 +20,7 @@ from roundsman.errors import (
 )
 from roundsman.ledger import Store, fold, open_store
 from roundsman.ledger.expected import never_began
+from roundsman.ledger.stop import OVER
 from roundsman.policy import Policy, load_policy
 from roundsman.worker.daylimit import admit, settle
 
@@ -28,7 +29,6 @@ FINAL = (Divergence, JournalDamaged, SetupChanged)
 PAUSE_S = 2.0
 BROKEN_OFF = 5
 """How often a run whose journal went out of reach is taken up again by one worker."""
-_OVER = ("done", "stopped")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _once(job: Job, store: Store) -> dict[str, Any] | None:
             endpoint=Endpoint.from_setup(job.endpoint, asked.sources.headers),
         )
     info = store.info(job.run_id)
-    if info.status in _OVER:
+    if info.status in OVER:
         settle(store, job.run_id, int(info.usage.get("tokens", 0)))
         return _result(job, info.status, _said(report))
     if info.status == "waiting":
