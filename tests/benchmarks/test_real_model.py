@@ -83,7 +83,7 @@ def test_a_run_shows_the_servers_count_beside_ours_and_passes_no_limit(
     assert (off["stop"], off["steps"], off["requests"]) == ("steps", 9, 9)
     assert (baseline["stop"], baseline["steps"], baseline["identical"]) == ("no_progress", 16, 16)
     assert default["stop"] == "repetition"
-    assert [row["course"] for row in rows] == ["|AAAAAAAAA", "|AAAAAAAA|AAAAAAAA", "|AAaa|a"]
+    assert [row["course"] for row in rows] == ["|AAAAAAAAA", "|AAAAAAAA|AAAAAAAA", "|AAa"]
     assert all(row["passed_limits"] == [] and row["journal_whole"] for row in rows)
     seeds = [asked["seed"] for asked in server.asked[:3]]
     assert seeds == [1000, 1001, 1002]

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from roundsman.guard import Account, Kind, Placed, Verdict, apply, decide
 from roundsman.guard import events as ev
@@ -36,6 +38,7 @@ class Tape:
         self.said: list[str] = []
         self.now = 100.0
         self.number = 0
+        self.why = ""
 
     def call(self, tool: str, result: Any = "ok", status: str = "ok", **args: Any) -> str:
         """What became of one call: allow, refuse, cut or stop; `warned` when told so after it."""
@@ -73,6 +76,7 @@ class Tape:
             self.rule(verdict, event)
 
     def rule(self, verdict: Verdict, event: ev.Event) -> None:
+        self.why = verdict.reason
         ruled = ev.Ruled(
             at=self.now, verdict=verdict.kind.name.lower(), rule=verdict.rule, layer=verdict.layer,
             stop=verdict.stop, subject=getattr(event, "tool", ""), numbers=verdict.numbers,
@@ -149,29 +153,6 @@ def test_first_a_warning_then_withheld_then_the_end() -> None:
     assert tape.account.stopped.reason == "repetition"
 
 
-def test_in_a_round_the_first_end_cuts_the_round_and_the_second_stops_the_run() -> None:
-    tape = Tape(ours())
-    ends = []
-    for index in (1, 2):
-        tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=index))
-        tape.call("first", f"of round {index}")
-        ends.append([tape.call("look", "same", at=1) for _ in range(4)][-1])
-    assert ends == ["cut", "stop"]
-
-
-def test_a_round_that_begins_with_the_call_the_last_was_cut_for_ends_the_run() -> None:
-    def second_round(*calls: int) -> list[str]:
-        tape = Tape(ours())
-        tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=1))
-        assert [tape.call("look", "same", at=1) for _ in range(4)][-1] == "cut"
-        tape.account = apply(tape.account, ev.RoundEnds(at=tape.now, index=1))
-        tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=2))
-        return [tape.call("look", f"r{at}" if at > 1 else "same", at=at) for at in calls]
-
-    assert second_round(1) == ["stop"]
-    assert second_round(2, 1, 1) == ["allow", "allow", "warned"]
-
-
 def test_a_new_round_may_ask_what_an_earlier_one_asked() -> None:
     tape = Tape(ours())
     for index in range(1, 7):
@@ -191,6 +172,111 @@ def test_news_takes_the_evidence_away() -> None:
         tape.call("status", "unchanged")
         assert tape.call("page", f"text of page {n} {'abc' * n}", n=n) == "allow"
     assert set(tape.said) <= {"allow", "warned"}
+
+
+# In rounds
+
+
+def in_a_round(tape: Tape, index: int = 1, held: int = 0) -> Tape:
+    """The tape where round `index` begins, after as many that found `held` in all."""
+    for past in range(1, index):
+        tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=past))
+        ended = ev.RoundEnds(at=tape.now, index=past, new=held if past == 1 else 0, held=held)
+        tape.account = apply(tape.account, ended)
+    tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=index))
+    return tape
+
+
+def patient() -> list[Placed]:
+    """As `ours`, and a round that was cut is followed by another whatever the loop holds."""
+    return [Placed(Stuck(ALL, 1.0, 2.0, 3.0, 60.0, another_round="always"))]
+
+
+def test_a_round_with_nothing_to_show_ends_the_run_at_the_call_it_was_just_told_of() -> None:
+    tape = in_a_round(Tape(ours()))
+    assert [tape.call("look", "same", at=1) for _ in range(3)] == ["allow", "warned", "stop"]
+    assert tape.account.stopped is not None
+    assert tape.account.stopped.reason == "repetition"
+    assert "no finding is held" in tape.why
+
+
+def test_so_does_one_after_rounds_that_found_nothing() -> None:
+    tape = in_a_round(Tape(ours()), index=3)
+    tape.call("first", "of the round")
+    assert [tape.call("look", "same", at=1) for _ in range(3)][-1] == "stop"
+
+
+def test_what_will_end_the_run_is_said_with_the_result() -> None:
+    ends, told = in_a_round(Tape(ours())), Tape(ours())
+    for tape in (ends, told):
+        through(tape, [("look", {"at": 1}, "same")] * 2)
+    assert "asking the same again ends the run" in ends.why
+    assert "asking the same again will not be answered" in told.why
+
+
+def test_a_call_asked_for_again_after_another_is_withheld_first() -> None:
+    tape = in_a_round(Tape(ours()))
+    for at in (1, 2, 1):
+        tape.call("look", f"r{at}", at=at)
+    assert [tape.call("look", "r1", at=1) for _ in range(2)] == ["refuse", "stop"]
+
+
+def test_one_reply_that_asks_the_same_several_times_was_told_nothing_yet() -> None:
+    tape = in_a_round(Tape(ours()))
+    tape.call("look", "same", at=1)
+    tape.account = apply(tape.account, ev.StepBegins(at=tape.now, id="s"))
+    second = tape.ask("look", step=False, at=1)
+    assert second is not None
+    tape.answer(second, "same")
+    assert tape.ask("look", step=False, at=1) is None
+    assert tape.said == ["allow", "warned", "refuse"]
+
+
+@pytest.mark.parametrize(("rules", "held"), [(ours(), 1), (patient(), 0)])
+def test_where_another_round_may_bring_more_only_the_round_is_ended(
+    rules: list[Placed], held: int
+) -> None:
+    tape = in_a_round(Tape(rules), index=2, held=held)
+    ends = []
+    for index in (2, 3):
+        if index > 2:
+            tape.account = apply(tape.account, ev.RoundEnds(at=tape.now, index=2, held=held))
+            tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=index))
+        tape.call("first", f"of round {index}")
+        ends.append([tape.call("look", "same", at=1) for _ in range(4)][1:])
+    assert ends == [["warned", "refuse", "cut"], ["warned", "refuse", "stop"]]
+
+
+@pytest.mark.parametrize(("rules", "held"), [(ours(), 1), (patient(), 0)])
+def test_a_round_that_begins_with_the_call_the_last_was_cut_for_ends_the_run(
+    rules: list[Placed], held: int
+) -> None:
+    def next_round(*calls: int) -> list[str]:
+        tape = in_a_round(Tape(rules), index=2, held=held)
+        assert [tape.call("look", "same", at=1) for _ in range(4)][-1] == "cut"
+        tape.account = apply(tape.account, ev.RoundEnds(at=tape.now, index=2, held=held))
+        tape.account = apply(tape.account, ev.RoundBegins(at=tape.now, index=3))
+        return [tape.call("look", f"r{at}" if at > 1 else "same", at=at) for at in calls]
+
+    assert next_round(1) == ["stop"]
+    assert next_round(2, 1, 1) == ["allow", "allow", "warned"]
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=16))
+def test_a_round_is_judged_like_a_run_of_its_own_until_it_ends(course: list[str]) -> None:
+    """With findings it is cut at the call that would end such a run. Without any the run ends there, or
+    at the call withheld before it, where that is the third of its kind in a row: never sooner."""
+    alone, found, empty = Tape(ours()), Tape(ours()), Tape(ours())
+    for tape in (alone, in_a_round(found, index=2, held=1), in_a_round(empty)):
+        for letter in course:
+            if tape.call("look", letter, at=letter) in ("cut", "stop"):
+                break
+    assert [kind.replace("cut", "stop") for kind in found.said] == alone.said
+    last = len(empty.said)
+    assert empty.said[: last - 1] == alone.said[: last - 1]
+    if empty.said[-1] != alone.said[last - 1]:
+        assert (empty.said[-1], alone.said[last - 1]) == ("stop", "refuse")
+        assert len(set(course[last - 3 : last])) == 1
 
 
 # The signals, each alone

@@ -61,6 +61,7 @@ policies = some(
         window=st.integers(1, 50),
         poll=seconds | st.none(),
         stop=st.floats(3, 100),
+        another_round=st.sampled_from(["with_findings", "always"]),
         signals=st.lists(st.sampled_from(SIGNALS), max_size=3),
     ),
     prices=st.dictionaries(

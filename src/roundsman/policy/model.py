@@ -138,7 +138,8 @@ SIGNALS = (
 
 class Repetition(Part):
     """The same again: `simple` looks at calls alone (`window`, `limit`), `results` at what they
-    gave: evidence of each signal adds up to points, and these meet three levels."""
+    gave: evidence of each signal adds up to points, and these meet three levels. `another_round`: which
+    loops go on after a round that was ended for it."""
 
     mode: Literal["off", "simple", "results"] = "off"
     window: Annotated[int, Field(gt=0, le=50, strict=True)] = 5
@@ -147,6 +148,7 @@ class Repetition(Part):
     withhold: Points = 2.0
     stop: Points = 3.0
     poll: Seconds | None = 300.0
+    another_round: Literal["with_findings", "always"] = "with_findings"
     signals: list[Annotated[str, AfterValidator(_signal_name)]] = list(SIGNALS)
 
     @model_validator(mode="after")

@@ -164,4 +164,5 @@ def _repetition_rules(policy: Policy) -> list[Rule]:
         return [SimpleRepetition(rep.window, rep.limit)]
     signals = frozenset(rep.signals)
     levels = (rep.warn, rep.withhold, rep.stop)
-    return [Stuck(signals, *levels, rep.poll, ANSWERS), OnlyTalk(signals)]
+    stuck = Stuck(signals, *levels, rep.poll, ANSWERS, rep.another_round)
+    return [stuck, OnlyTalk(signals)]

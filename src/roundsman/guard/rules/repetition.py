@@ -47,9 +47,13 @@ class SimpleRepetition:
 class Stuck:
     """Evidence that nothing new comes of the calls adds up to points (`guard.stuck`): at `warn`
     the model is told with the result, at `withhold` a call that repeats is not run, at `stop` the
-    run ends (never before a call was withheld). In a round the first stop only cuts the round, since the
-    next one begins with a clean conversation; one that begins with the very call the round before was
+    run ends (never before a call was withheld). In a loop that holds a finding the first stop only cuts
+    the round: the next one is told the findings. One that begins with the very call the round before was
     cut for begins like it and ends the run.
+
+    A loop that holds none would begin its next round with the words of this one, so there a stop ends
+    the run (`another_round`: `with_findings`; `always` gives it that round), and the very call that was
+    just told to be of no use ends it without being withheld first.
 
     A poll is withheld when its answer has not changed for `poll` seconds.
     """
@@ -60,6 +64,7 @@ class Stuck:
     stop: float
     poll: float | None
     final: Collection[str] = frozenset()
+    another_round: str = "with_findings"
     name: ClassVar[str] = RULE
     layer: ClassVar[str] = "tool"
     watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind, ActionEnds.kind})
@@ -85,8 +90,15 @@ class Stuck:
         if before + min(weight, 1.0) >= self.stop and mine.withheld:
             return self._end(account, event, points)
         if points >= self.withhold and weight > -NEW_CALL:
+            if self._last_round(account, event.loop) and _at_once_again(mine, event.call):
+                return self._end(account, event, points)
             return self._refuse(event, points, _why(event))
         return None
+
+    def _last_round(self, account: Account, loop: str) -> bool:
+        """Whether no round may follow one of this loop that repeats itself."""
+        known = account.loop(loop)
+        return bool(known.rounds) and not known.held and self.another_round == "with_findings"
 
     def _warned(self, account: Account, event: ActionEnds) -> Verdict | None:
         where = account.stuck.open.get(event.id, Where())
@@ -98,8 +110,14 @@ class Stuck:
         points = gathered(after, self.signals)
         if points < self.warn:
             return None
+        ends = (
+            self._last_round(account, where.loop)
+            and points + 1 >= self.withhold
+            and _twice(after, event.call)
+        )
         why = (
-            "this result was known already; asking the same again will not be answered. Ask "
+            f"this result was known already; asking the same again "
+            f"{'ends the run' if ends else 'will not be answered'}. Ask "
             "something else, or give your answer with what you have"
         )
         numbers = {"points": round(points, 2)}
@@ -126,9 +144,11 @@ class Stuck:
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers=numbers)
 
     def _end(self, account: Account, event: ActionBegins, points: float) -> Verdict:
-        rounds = account.loop(event.loop).rounds
-        kind = Kind.CUT if rounds and not account.stuck.cuts.get(event.loop) else Kind.STOP
+        last = self._last_round(account, event.loop)
+        first = account.loop(event.loop).rounds and not account.stuck.cuts.get(event.loop)
+        kind = Kind.CUT if first and not last else Kind.STOP
         why = f"{_why(event)}; it was told so and went on"
+        why += ", and no finding is held that another round could begin with" if last else ""
         numbers = {"points": round(points, 2)}
         return Verdict(kind, self.name, self.layer, why, "repetition", numbers=numbers)
 
@@ -163,6 +183,18 @@ def _begins_like_the_last(account: Account, mine: Conversation, event: ActionBeg
     return (
         bool(event.call) and not mine.past and account.stuck.cut_for.get(event.loop) == event.call
     )
+
+
+def _twice(mine: Conversation, call: str) -> bool:
+    """Whether the last two outcomes are of this call, and alike."""
+    last = mine.past[-2:]
+    alike = len({o.print for o in last}) == 1
+    return len(last) == 2 and alike and all(o.asked.call == call and not o.withheld for o in last)
+
+
+def _at_once_again(mine: Conversation, call: str) -> bool:
+    """Whether a later reply asks for the very call that was told to be of no use just before."""
+    return mine.warned and _twice(mine, call) and mine.past[-1].step != mine.step
 
 
 def _why(event: ActionBegins) -> str:
