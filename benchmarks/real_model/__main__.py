@@ -17,13 +17,13 @@ import benchmarks.real_model as about
 from benchmarks.real_model.asking import answer_of, call_of
 from benchmarks.real_model.cases import CASES, SCRIPTED
 from benchmarks.real_model.identity import identify
+from benchmarks.real_model.kept import against, as_lines, of_file
 from benchmarks.real_model.proxy import Proxy, counting
-from benchmarks.real_model.reading import recorded
 from benchmarks.real_model.rows import PARTS, Rows
 from benchmarks.real_model.runs import CAP, GUARDS, one_run
 from benchmarks.real_model.server import OWN, own_server, sha256, weights
-from benchmarks.real_model.summary import answer_lines, as_text, of_recorded, summary
-from roundsman.errors import RoundsmanError, UsageError
+from benchmarks.real_model.summary import as_text, summary
+from roundsman.errors import RoundsmanError
 from roundsman.investigate.endpoint import Endpoint, look
 
 USUAL = (SCRIPTED, "pool-exhaustion", "harmless-deploy")
@@ -53,7 +53,8 @@ def main() -> int:
     add(
         "--recorded",
         type=Path,
-        help="only read answers kept in this file: model, mode, raw, finish",
+        help="only read what was kept in this file: answers (model, mode, raw, finish), and runs "
+        "(model, seed, tool_calls, texts), which are played back",
     )
     add("--out", help="keep every row in this file of JSON lines; it goes on with one")
     add("--fake", action="store_true", help="go on with a server that is no model, so labelled")
@@ -67,14 +68,9 @@ def main() -> int:
 
 
 def _kept(options: argparse.Namespace) -> int:
-    if not options.recorded.is_file():
-        raise UsageError(f"--recorded {options.recorded}: no such file")
-    found = of_recorded(list(recorded(options.recorded)))
-    if options.json:
-        print(json.dumps(found, indent=1))
-    else:
-        print("\n".join(line for name, row in found.items() for line in answer_lines(name, row)))
-    return 4 if any(row["strange"] for row in found.values()) else 0
+    found = of_file(options.recorded)
+    print(json.dumps(found, indent=1) if options.json else "\n".join(as_lines(found)))
+    return 4 if against(found) else 0
 
 
 def _measure(options: argparse.Namespace) -> int:

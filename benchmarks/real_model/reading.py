@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from benchmarks.real_model.cases import tool_names
@@ -45,20 +44,18 @@ def read(text: str, cut: bool) -> Read:
     return Read(LOST, _damage(text, answer, cut), strange, 0)
 
 
-def recorded(file: Path) -> Iterator[dict[str, Any]]:
-    """One row an answer that was kept: JSON lines with `model`, `mode`, `raw`, `finish`."""
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
-        kept = json.loads(line)
-        got = read(kept["raw"], kept.get("finish") == "length")
-        yield {
-            "model": kept["model"],
-            "mode": kept["mode"],
-            "case": f"line {number}",
-            "outcome": got.outcome,
-            "damage": got.damage,
-            "findings": got.findings,
-            "strange": list(got.strange),
-        }
+def kept_row(number: int, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of an answer that was kept in this line: `model`, `mode`, `raw`, `finish`."""
+    got = read(kept["raw"], kept.get("finish") == "length")
+    return {
+        "model": kept["model"],
+        "mode": kept["mode"],
+        "case": f"line {number}",
+        "outcome": got.outcome,
+        "damage": got.damage,
+        "findings": got.findings,
+        "strange": list(got.strange),
+    }
 
 
 def _plain(text: str) -> dict[str, Any] | None:

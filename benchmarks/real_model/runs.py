@@ -61,10 +61,8 @@ def one_run(
         finally:
             store.close()
     seen = list(proxy.exchanges)
-    begun = Counter(r.kind for r in records)
     grounded = _grounded(records)
     answered = [read(_answer(e), e.cut) for e in seen if e.status == 200 and made(e) == "none"]
-    asked = _asked_for(records)
     return {
         "case": case,
         "seed": seed,
@@ -78,11 +76,8 @@ def one_run(
         "probes": sum(e.asked.get("tool_choice") == "required" for e in seen),
         "actions": report["usage"]["actions"],
         "tokens": report["usage"]["tokens"],
-        "passed_limits": passed_limits(policy, records),
-        "journal_whole": begun["step_begins"] == begun["step_ends"] and begun["run_ends"] == 1,
         "calls": dict(Counter(made(e) for e in seen if made(e) != "none")),
-        "identical": max(asked.values(), default=0),
-        "course": course(records),
+        **journal_row(policy, records),
         "answers": dict(Counter(a.outcome for a in answered)),
         "damage": dict(Counter(a.damage for a in answered if a.damage)),
         "strange": [s for a in answered for s in a.strange],
@@ -90,6 +85,18 @@ def one_run(
         "kept_out": len(report["unsupported"]),
         "ungrounded": len(grounded.unsupported),
         "cause": report["cause"].get("service") or None,
+    }
+
+
+def journal_row(policy: Policy, records: Sequence[Record]) -> dict[str, Any]:
+    """What a run's journal shows: limits that were passed, whether it is whole, the most identical calls
+    that were asked for, and its course."""
+    kinds = Counter(r.kind for r in records)
+    return {
+        "passed_limits": passed_limits(policy, records),
+        "journal_whole": kinds["step_begins"] == kinds["step_ends"] and kinds["run_ends"] == 1,
+        "identical": max(_asked_for(records).values(), default=0),
+        "course": course(records),
     }
 
 

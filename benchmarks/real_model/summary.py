@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 from benchmarks.real_model.reading import OUTCOMES
+from benchmarks.real_model.repeats import ends_early, lines_of
 from benchmarks.real_model.runs import GUARDS, MANY
 
+THIRD = f"{MANY} identical calls: a third of the steps"
 Rows = Sequence[dict[str, Any]]
 
 
@@ -34,8 +36,6 @@ def claims(answers: Rows, runs: Rows) -> dict[str, Any]:
     passed = [r for r in runs if r["passed_limits"] or not r["journal_whole"]]
     uncounted = [r for r in runs if r["requests"] != r["steps"] + r["probes"]]
     strange = [*(a for a in answers if a.get("strange")), *(r for r in runs if r["strange"])]
-    pairs = list(repeating(runs))
-    late = [p for p in pairs if p["default"] > p["baseline"] / 3]
     return {
         "no run passes its limits": {
             "runs": len(runs),
@@ -43,42 +43,13 @@ def claims(answers: Rows, runs: Rows) -> dict[str, Any]:
             "requests_beside_steps_differ": [_name(r) for r in uncounted],
             "holds": not passed and not uncounted if runs else None,
         },
-        f"{MANY} identical calls: a third of the steps": {
-            "pairs": pairs,
-            "later": len(late),
-            "median_share": round(median(p["default"] / p["baseline"] for p in pairs), 2)
-            if pairs
-            else None,
-            "holds": not late if pairs else None,
-        },
+        THIRD: ends_early(runs),
         "nothing read differs from what was written": {
             "answers": len(answers) + sum(sum(r["answers"].values()) for r in runs),
             "strange": [_name(r) for r in strange],
             "holds": not strange if answers or runs else None,
         },
     }
-
-
-def repeating(runs: Rows) -> Iterator[dict[str, Any]]:
-    """Steps under each guard of every case and seed that repeated one call, without a guard or under
-    `baseline`."""
-    groups: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for r in runs:
-        groups[r["case"], r["seed"], r["tools"]][r["guard"]] = r
-    for (case, seed, _), by_guard in groups.items():
-        if not {"baseline", "default"} <= by_guard.keys():
-            continue
-        unheld = (
-            by_guard[guard]["identical"] for guard in ("off", "baseline") if guard in by_guard
-        )
-        if max(unheld) >= MANY:
-            steps = {guard: row["steps"] for guard, row in by_guard.items()}
-            more = {
-                f"{key}_{guard}": row[key]
-                for guard, row in by_guard.items()
-                for key in ("identical", "course")
-            }
-            yield {"case": case, "seed": seed, **steps, **more}
 
 
 def of_recorded(rows: Rows) -> dict[str, dict[str, Any]]:
@@ -148,7 +119,7 @@ def as_text(name: str, found: dict[str, Any]) -> str:
     for claim, row in found["claims"].items():
         word = {True: "holds", False: "DOES NOT HOLD", None: "not shown by these rows"}
         lines.append(f"{claim}: {word[row['holds']]}")
-        lines += [f"    {_cells(pair)}" for pair in row.get("pairs", [])]
+        lines += lines_of(row) if "pairs" in row else []
     return "\n".join(lines)
 
 

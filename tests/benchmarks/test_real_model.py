@@ -14,6 +14,7 @@ from benchmarks.real_model.cases import SCRIPTED
 from benchmarks.real_model.identity import identify
 from benchmarks.real_model.proxy import counting
 from benchmarks.real_model.reading import LOST, PARSES, PART, RECOVERED, read
+from benchmarks.real_model.repeats import ends_early
 from benchmarks.real_model.rows import Rows
 from benchmarks.real_model.runs import one_run
 from benchmarks.real_model.summary import claims
@@ -113,6 +114,19 @@ def test_a_claim_falls_with_one_row_against_it() -> None:
     assert held({**row, "identical": 7}, other) == [True, None, True]
 
 
+def test_both_readings_of_the_third_are_given() -> None:
+    def row(guard: str, seed: int, steps: int, identical: int) -> dict[str, Any]:
+        named = {"case": "c", "seed": seed, "tools": "prompted", "guard": guard}
+        return {**named, "steps": steps, "identical": identical, "course": "|A"}
+
+    rows = [row("baseline", seed, 16, 12) for seed in (1, 2, 3)] + [row("baseline", 4, 16, 7)]
+    rows += [row("default", 1, 5, 3), row("default", 2, 6, 3), row("default", 3, 13, 8)]
+    found = ends_early([*rows, row("default", 4, 16, 7)])
+    assert [pair["seed"] for pair in found["pairs"]] == [1, 2, 3]
+    assert (found["later"], found["repeated_all_the_same"], found["holds"]) == (2, 1, False)
+    assert (found["median_share"], found["share_of_all_steps"]) == (0.38, 0.5)
+
+
 def counts(n: int, body: Body) -> Body:
     words = sum(len(m["content"].split()) for m in body["messages"])
     used = {"prompt_tokens": words, "completion_tokens": 9, "total_tokens": words + 9}
@@ -174,12 +188,47 @@ def test_answers_that_were_kept_are_counted_by_model(
     monkeypatch.setattr(sys, "argv", ["real_model", "--recorded", str(file), "--json"])
     assert main() == 0
     found = json.loads(capsys.readouterr().out)
-    assert {name: (row["n"], row[PARSES], row[LOST]) for name, row in found.items()} == {
+    assert {name: (r["n"], r[PARSES], r[LOST]) for name, r in found["answers"].items()} == {
         "small, free": (2, 1, 1),
         "other, free": (1, 1, 0),
     }
     monkeypatch.setattr(sys, "argv", ["real_model", "--recorded", str(tmp_path / "none")])
     assert main() == 2
+    file.write_text('{"model": "small"}')
+    monkeypatch.setattr(sys, "argv", ["real_model", "--recorded", str(file)])
+    assert main() == 2
+    assert "kept.jsonl:1: neither an answer nor a run" in capsys.readouterr().err
+
+
+def kept_run(course: str, text: str = "", model: str = "small") -> str:
+    calls = [{"name": "query_logs", "args": {"service": letter}} for letter in course]
+    texts = [text] if text else []
+    return json.dumps({"model": model, "seed": 1, "tool_calls": calls, "texts": texts})
+
+
+def test_runs_that_were_kept_are_played_back_under_both_policies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kept.jsonl"
+    runs = [kept_run("x" * 10), kept_run("xy", "It is y."), kept_run("x" * 7), kept_run("")]
+    file.write_text("\n".join([*runs, kept_run("xyzu" + "x" * 9, model="other")]))
+    monkeypatch.setattr(sys, "argv", ["real_model", "--recorded", str(file), "--json"])
+    assert main() == 4  # the other model makes four calls before it repeats one
+    found = json.loads(capsys.readouterr().out)["runs"]
+    small, other = found["small"], found["other"]
+    assert [(r["guard"], r["course"], r["steps"], r["stop"]) for r in small["rows"]] == [
+        ("baseline", "|AAAAAAAA|AAAAAAAA", 16, "no_progress"),
+        ("default", "|AAa", 3, "repetition"),
+        ("baseline", "|AB.|AB.", 6, "no_progress"),
+        ("default", "|AB.|AB.", 6, "no_progress"),
+    ]
+    assert small["not_played"] == {"ended too early to fill a round": 1, "no call": 1}
+    third = "8 identical calls: a third of the steps"
+    assert small["claims"][third]["holds"] is True
+    assert (other["claims"][third]["later"], other["claims"][third]["holds"]) == (1, False)
+    monkeypatch.setattr(sys, "argv", ["real_model", "--recorded", str(file)])
+    assert main() == 4
+    assert "1 of 1 pairs end in a third of the steps or less" in capsys.readouterr().out
 
 
 def test_rows_are_gone_on_with_only_under_the_same_conditions(tmp_path: Path) -> None:
