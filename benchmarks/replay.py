@@ -91,10 +91,13 @@ def _ends(row: Event, begun: ev.ActionBegins, at: float) -> ev.ActionEnds:
     )
 
 
-def replay(prepared: Prepared, rules: Sequence[Placed]) -> Seen:
+def replay(prepared: Prepared, rules: Sequence[Placed], in_round: bool = False) -> Seen:
     """Judge each event and record what was let through, in a live run's order; a call that was
-    not let through has no result. Ends at the first stop."""
+    not let through has no result. Ends at the first stop. `in_round`: the run is the first round of
+    a loop, which holds no finding yet."""
     account, left_out = Account(), set[str]()
+    if in_round:
+        account = apply(account, ev.RoundBegins(at=1.0, index=1))
     warned = withheld = number = 0
     for event in prepared.events:
         is_call = isinstance(event, ev.ActionBegins)

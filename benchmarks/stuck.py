@@ -9,7 +9,8 @@ rules and counts, for each source:
 
 `simple` is the reference's rule, which interrupts by not running a call. `ours` is the policy's:
 it interrupts by stopping the run; `ours, withheld` counts the first call it does not run, and
-`ours, warned` the first warning. An interruption at a stuck run's last call counts
+`ours, warned` the first warning; `ours, in a round` its stop where the run is the first round of a
+loop, which holds no finding yet. An interruption at a stuck run's last call counts
 for nothing; at a successful run's last call it is a false stop.
 """
 
@@ -135,8 +136,13 @@ def measure(
 
 
 def _ours(prepared: Prepared, rules: Sequence[Placed]) -> dict[str, int]:
-    seen = replay(prepared, rules)
-    return {"ours": seen.stopped, "ours, withheld": seen.withheld, "ours, warned": seen.warned}
+    seen, round_ = replay(prepared, rules), replay(prepared, rules, in_round=True)
+    return {
+        "ours": seen.stopped,
+        "ours, in a round": round_.stopped,
+        "ours, withheld": seen.withheld,
+        "ours, warned": seen.warned,
+    }
 
 
 def _simple() -> Policy:

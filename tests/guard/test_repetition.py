@@ -221,6 +221,12 @@ def test_a_call_asked_for_again_after_another_is_withheld_first() -> None:
     assert [tape.call("look", "r1", at=1) for _ in range(2)] == ["refuse", "stop"]
 
 
+@pytest.mark.parametrize(("result", "status"), [("Error: timed out", "error"), ("[]", "ok")])
+def test_a_failure_or_a_blank_result_is_asked_for_once_more(result: str, status: str) -> None:
+    tape = in_a_round(Tape(ours()))
+    assert [tape.call("look", result, status, at=1) for _ in range(4)][-2:] == ["refuse", "stop"]
+
+
 def test_one_reply_that_asks_the_same_several_times_was_told_nothing_yet() -> None:
     tape = in_a_round(Tape(ours()))
     tape.call("look", "same", at=1)

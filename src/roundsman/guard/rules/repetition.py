@@ -186,10 +186,10 @@ def _begins_like_the_last(account: Account, mine: Conversation, event: ActionBeg
 
 
 def _twice(mine: Conversation, call: str) -> bool:
-    """Whether the last two outcomes are of this call, and alike."""
-    last = mine.past[-2:]
-    alike = len({o.print for o in last}) == 1
-    return len(last) == 2 and alike and all(o.asked.call == call and not o.withheld for o in last)
+    """Whether the last two outcomes are of this call, and alike. A failure may pass, and a blank result
+    says less: neither counts."""
+    last = [o for o in mine.past[-2:] if o.asked.call == call and o.print and not o.fault]
+    return len(last) == 2 and last[0].print == last[1].print
 
 
 def _at_once_again(mine: Conversation, call: str) -> bool:
