@@ -80,6 +80,17 @@ class _Found:
     changes: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     asks: list[str] = field(default_factory=list)
+    named: str = ""
+
+    def problem(self, text: str, named: str) -> None:
+        """Of several, the first is what the refusal is named by."""
+        self.named = self.named or named
+        self.problems.append(text)
+
+
+ALLOWED, ARGUMENTS = "allowed", "arguments"
+"""What a refusal by this rule is named where no limit was passed: a value that is none of those allowed,
+an argument the tool does not take, or not in that form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +124,13 @@ class Clamp:
         found = _Found()
         if event.unknown:
             names = ", ".join(shown(n) for n in event.unknown)
-            found.problems.append(f"takes no argument {names}")
+            found.problem(f"takes no argument {names}", ARGUMENTS)
         walk = _Walk(event, bounds, found)
         args = walk.mapping(event.args, "", "")
         args = walk.defaults(args)
         if found.problems:
             why = f"{event.tool}: {'; '.join(found.problems)}"
-            return Verdict(Kind.REFUSE, self.name, self.layer, why)
+            return Verdict(Kind.REFUSE, found.named, self.layer, why)
         if found.asks:
             meant = replace(event, args=args) if found.changes else event
             why = f"{event.tool}: {'; '.join(found.asks)}"
@@ -132,6 +143,11 @@ class Clamp:
         changed = replace(event, args=args)
         changes = tuple(found.changes)
         return Verdict(Kind.AMEND, self.name, self.layer, why, "", changed, {}, changes)
+
+
+def named(bound: Bound) -> str:
+    """What a refusal by this bound is named."""
+    return Clamp.name if bound.allowed is None else ALLOWED
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +175,10 @@ class _Walk:
             return self.fit(value, bound, path, place)
         alike = next((b for b in self.bounds if "." not in b and skeleton(b) == skeleton(key)), "")
         if alike:
-            self.found.problems.append(f"{shown(key)} is not spelled {alike!r}; write it so")
+            self.found.problem(f"{shown(key)} is not spelled {alike!r}; write it so", ARGUMENTS)
         if isinstance(value, str) and self.event.declared.get(path, {}).get("type") == "object":
             # a tool may read it as JSON, and what is in it was never looked at
-            self.found.problems.append(f"{place} is a text; accepted: an object")
+            self.found.problem(f"{place} is a text; accepted: an object", ARGUMENTS)
         if isinstance(value, Mapping):
             return self.mapping(value, path, place)
         if isinstance(value, list | tuple):
@@ -183,7 +199,7 @@ class _Walk:
             return self.absent(bound, path, place)
         new, problem = self.fitted(value, bound, path)
         if problem:
-            self.found.problems.append(f"{place} {problem}")
+            self.found.problem(f"{place} {problem}", named(bound))
         elif new != value or type(new) is not type(value):
             self.changed(place, value, new)
         return new
@@ -230,7 +246,8 @@ class _Walk:
         if default is not None:
             new, problem = self.fitted(default, bound, path)
             if problem:
-                self.found.problems.append(f"{place} is not given and its default {problem}")
+                said = f"{place} is not given and its default {problem}"
+                self.found.problem(said, named(bound))
             else:
                 self.changed(place, None, new)
             return new
@@ -239,7 +256,7 @@ class _Walk:
             return None
         if edge is None or not self.clamps(bound):
             said = f"{list(bound.allowed)!r}" if bound.allowed else bound.describe()
-            self.found.problems.append(f"{place} is not given; accepted: {said}")
+            self.found.problem(f"{place} is not given; accepted: {said}", named(bound))
             return None
         new = edge if bound.textual else as_number(bound.edge(edge))
         self.changed(place, None, new)

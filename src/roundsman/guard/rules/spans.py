@@ -11,6 +11,7 @@ from roundsman.guard.events import ActionBegins, Event
 from roundsman.guard.moments import Moment, as_moment
 from roundsman.guard.names import skeleton
 from roundsman.guard.numbers import shown
+from roundsman.guard.rules.arguments import ARGUMENTS
 from roundsman.guard.verdicts import Kind, Verdict
 
 DAY = 86_400.0
@@ -66,7 +67,8 @@ class SpanLimit:
         try:
             if spans and event.unknown:
                 names = ", ".join(shown(n) for n in event.unknown)
-                raise _Problem(f"takes no argument {names}")
+                why = f"{event.tool}: takes no argument {names}"
+                return Verdict(Kind.REFUSE, ARGUMENTS, self.layer, why)
             for span in spans:
                 args = _Judge(event, span, changes).judged(args)
         except (_Problem, OverflowError) as problem:
