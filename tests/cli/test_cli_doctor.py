@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from model_server import Raw, model_server, reply
 
 from roundsman.cli.doctor import doctor, fits
 
@@ -87,6 +88,35 @@ def test_a_missing_or_foreign_engine_fails(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_versions_are_compared_as_numbers(version: str, wanted: str, good: bool) -> None:
     assert fits(version, wanted) is good
+
+
+@pytest.mark.parametrize("named", ["by option", "by environment"])
+def test_a_models_own_server_is_asked_for_its_models(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checked(url: str) -> tuple[int, dict[str, str]]:
+        monkeypatch.setenv("ROUNDSMAN_BASE_URL", "" if named == "by option" else url)
+        done = run("--json", *(["--base-url", url] if named == "by option" else []))
+        (line,) = [c for c in json.loads(done.output)["checks"] if "model server" in c["name"]]
+        return done.exit_code, line
+
+    fails = 4 if named == "by option" else 0  # a run without a model does not need it
+    for models, status, said in (
+        (("small", "large"), "ok", "--model openai/NAME with small, large"),
+        ((), "ok", "has no model loaded"),
+        (None, "ok", "lists no models"),
+        (Raw(b"<html>"), "failed", "--base-url"),
+    ):
+        with model_server(lambda n, body: reply("x"), models) as server:
+            code, line = checked(server.url)
+        assert (code, line["status"]) == (fails if status == "failed" else 0, status)
+        assert line["name"] == f"model server {server.url}/v1"
+        assert said in line["detail"]
+        assert server.asked == []
+    code, line = checked(server.url)  # it is gone
+    assert (code, "is it running" in line["detail"]) == (fails, True)
+    code, line = checked("localhost:8080")
+    assert (code, "must begin with http" in line["detail"]) == (fails, True)
 
 
 def test_the_doctor_does_not_load_the_engine() -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from roundsman.cli import cli
+from roundsman.errors import UsageError
 from roundsman.investigate.answers import RESULT
 from roundsman.investigate.dry_run import as_text, dry_run
 from roundsman.investigate.request import Request
@@ -56,6 +57,26 @@ def test_the_analyst_is_sent_nothing() -> None:
     found = dry_run(Request.of_folder(OUTAGE), load_policy("default"), "analyst")
     assert found["requests"] == []
     assert "no model is sent anything" in found["rest"]
+
+
+@pytest.mark.parametrize(
+    ("model", "server", "said"),
+    [
+        ("analist", (), "did you mean 'analyst'?"),
+        ("Gemini-2.5-flash", (), "did you mean 'gemini-2.5-flash'?"),
+        ("nobody", (), "'nobody' is not known (Model nobody not found.); try analyst, "),
+        ("gemini-2.5-flash", ("--base-url", "http://127.0.0.1:9"), "takes --model openai/NAME"),
+        ("openai/", ("--base-url", "http://127.0.0.1:9"), "takes --model openai/NAME"),
+    ],
+)
+def test_a_name_no_run_would_take_is_refused(
+    model: str, server: tuple[str, ...], said: str
+) -> None:
+    args = ["investigate", str(OUTAGE), "--dry-run", "--model", model, *server]
+    done = CliRunner().invoke(cli, args)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+    assert done.stdout == ""
 
 
 def test_on_the_command_line_it_needs_no_key_and_prints_json_too() -> None:

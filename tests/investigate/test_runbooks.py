@@ -59,7 +59,11 @@ def test_without_an_alert_or_a_match_there_is_none(tmp_path: Path) -> None:
     ("front", "said"),
     [
         ("title: x", "needs alert: or service:"),
-        ("alert: x\nalrt: y", "unknown key 'alrt'"),
+        ("alert: x\nalrt: y", "unknown key 'alrt'; did you mean 'alert'?"),
+        ("Servce: x", "unknown key 'Servce'; did you mean 'service'?"),
+        ("alert: x\nowner: y", "unknown key 'owner'; there are: alert, service, ask"),
+        ("alert: x\nask: [{metrcs: a}]", "ask: unknown key 'metrcs'; did you mean 'metrics'?"),
+        ("alert: x\nask: [{logs: a, 3: b}]", "each of ask is one of"),
         ("alert: [1]", "alert must be a name"),
         ("alert: {", "is not YAML"),
         ("- x", "needs alert: or service:"),

@@ -175,7 +175,8 @@ def test_a_key_in_the_wrong_section_is_sent_home() -> None:
         ("exceptions: [{path: x}]", "exceptions.0 has no 'why'; add it"),
         ("version: 2", "version is 2; accepted: 1"),
         ("version: true", "version is true; accepted: 1"),
-        ("version: '1'", "version is '1'; accepted: 1"),
+        ("version: '1'", "version is '1'; accepted: 1, without quotes"),
+        ("version: 'l'", "version is 'l'; accepted: 1"),
         ("extends:", "extends is empty (null); accepted: a preset"),
         ("usd_from_preset: true", "unknown key 'usd_from_preset'"),
         ("plan: {max_replans: 1}\nplan: {max_replans: 2}", "duplicate key 'plan' (first on line 1"),
@@ -197,6 +198,7 @@ def test_refusals_name_the_value_and_the_way_out(text: str, want: str) -> None:
     message = refusal(text)
     assert message.startswith("policy.yaml")
     assert want in message
+    assert "did you mean '1'" not in message
 
 
 def test_lines_are_those_of_the_value() -> None:

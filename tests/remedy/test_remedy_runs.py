@@ -92,7 +92,8 @@ def test_a_roll_back_that_fails_says_what_to_do_by_hand(desk: Desk) -> None:
     code, printed = desk.say("approve", run_id, "--resume")
     assert code == 4
     assert printed.startswith("ROLL BACK FAILED")
-    assert "disk is full" in printed
+    assert printed.count("disk is full") == 1
+    assert "undo failed  disk is full" in printed
     assert f"by hand now  set POOL_SIZE to 20 in {desk.world.config}" in printed
     assert desk.world.pool == 50
     assert desk.data("runs", "list")[0]["status"] == "stopped"
@@ -120,8 +121,11 @@ def test_what_fails_on_the_way_is_rolled_back(desk: Desk) -> None:
     # the file holds the value already, as the world was looked at: only the command is left
     assert "what it had changed is as before (looked at again)" in printed
     by_hand = next(line for line in printed.splitlines() if "by hand now" in line)
-    assert "by hand now  see why that failed" in by_hand
+    assert "by hand now  see why the roll back failed" in by_hand
     assert "set POOL_SIZE" not in by_hand
+    assert printed.count("restart.py") == 2  # the call, and how it failed
+    assert "undo failed  in the same way" in printed
+    assert printed.count("no such unit") == 1
 
 
 def test_what_was_denied_is_not_applied(desk: Desk) -> None:

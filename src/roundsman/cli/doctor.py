@@ -50,14 +50,22 @@ class Check:
 
 @click.command()
 @source_options
+@click.option(
+    "--base-url",
+    metavar="URL",
+    help="Also ask this model's own server for its models. Also: $ROUNDSMAN_BASE_URL.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @click.pass_context
-def doctor(context: click.Context, as_json: bool, sources: SourceSpec) -> None:
+def doctor(
+    context: click.Context, as_json: bool, sources: SourceSpec, base_url: str | None
+) -> None:
     """Check the installation, and whether the sources named answer, each with the last hour.
 
-    Exit 0 when a run without a model key works and every source named answers, else 4.
+    Exit 0 when a run without a model key works and everything named by an option answers, else 4.
     """
     asked = list(check_sources(sources)) if sources else []
+    asked += check_model_server(base_url, sources.headers)
     checks = [*run_checks(), *asked]
     good = not any(one.needed and one.status == "failed" for one in checks)
     if as_json:
@@ -126,6 +134,31 @@ def check_sources(spec: SourceSpec) -> Iterator[Check]:
         seen = f"; services: {', '.join(services[:8])}" if services else ""
         more = f" and {len(services) - 8} more" if len(services) > 8 else ""
         yield Check(name, "ok", f"{' and '.join(source.kinds)}{seen}{more}", True)
+
+
+def check_model_server(base_url: str | None, headers: tuple[str, ...]) -> Iterator[Check]:
+    """One line for the model's server of an option or the environment: its models, or why there are none.
+    A run needs it only where an option names it."""
+    if not (base_url or os.environ.get("ROUNDSMAN_BASE_URL")):
+        return  # what would be loaded to ask takes its time
+    from roundsman.errors import RoundsmanError
+    from roundsman.investigate.endpoint import chosen, models_at, names_of
+
+    name, needed = "model server", bool(base_url)
+    try:
+        endpoint = chosen(base_url, None, None, headers)
+        if endpoint is None:
+            return
+        name += f" {endpoint.url}"
+        rows = models_at(endpoint)
+    except RoundsmanError as error:
+        yield Check(name, "failed", str(error), needed)
+        return
+    if rows is None:
+        detail = "answers, but lists no models: a run shows whether it is one, and has the model"
+    else:
+        detail = f"--model openai/NAME with {names_of(rows)}" if rows else "has no model loaded"
+    yield Check(name, "ok", detail, needed)
 
 
 def _drill() -> Check:

@@ -14,6 +14,7 @@ from roundsman.cli.params import Folder
 from roundsman.cli.source_options import source_options
 
 if TYPE_CHECKING:
+    from roundsman.investigate.endpoint import Endpoint
     from roundsman.investigate.request import Request
     from roundsman.policy import Policy
     from roundsman.report import Progress
@@ -97,7 +98,7 @@ def investigate(
     endpoint = endpoint_of(model, base_url, tools, context, sources.headers)
     policy = load_policy(policy_name)
     if dry_run:
-        return _show_what_would_be_sent(request, policy, model, as_json)
+        return _show_what_would_be_sent(request, policy, model, endpoint, as_json)
     source = str(Path(policy_name).resolve()) if Path(policy_name).is_file() else policy_name
     return watched(
         policy,
@@ -109,14 +110,16 @@ def investigate(
     )
 
 
-def _show_what_would_be_sent(request: Request, policy: Policy, model: str, as_json: bool) -> int:
+def _show_what_would_be_sent(
+    request: Request, policy: Policy, model: str, endpoint: Endpoint | None, as_json: bool
+) -> int:
     from roundsman.cli.undisturbed import undisturbed
     from roundsman.investigate.dry_run import as_text
     from roundsman.investigate.dry_run import dry_run as rehearse
     from roundsman.report import clean, to_json
 
     with undisturbed():
-        found = rehearse(request, policy, model)
+        found = rehearse(request, policy, model, endpoint)
     click.echo(to_json(found) if as_json else clean(as_text(found), 10_000_000, lines=True))
     return 0
 

@@ -146,7 +146,8 @@ def _step_lines(steps: Mapping[str, Any]) -> Iterator[str]:
         if step.get("did"):
             yield _row("applied" if name == "apply" else "undone", clean(step["did"], 1000))
         elif step.get("error"):
-            yield _row(f"{name} failed", clean(step["error"], 1000))
+            same = name == "undo" and step["error"] == (steps["apply"] or {}).get("error")
+            yield _row(f"{name} failed", "in the same way" if same else clean(step["error"], 1000))
         elif step.get("settled"):
             yield _row("applied" if name == "apply" else "undone", _settled(step))
         if name == "apply" and (verify := steps["verify"]) is not None:

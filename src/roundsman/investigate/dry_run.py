@@ -18,7 +18,9 @@ from pydantic import PrivateAttr
 
 from roundsman.investigate.analyst import plan
 from roundsman.investigate.answers import RESULT
+from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.execute import execute
+from roundsman.investigate.models import check_name
 from roundsman.investigate.request import Request
 from roundsman.investigate.run import prepare
 from roundsman.ledger import open_store
@@ -65,10 +67,13 @@ def content_of(request: LlmRequest) -> dict[str, Any]:
     }
 
 
-def dry_run(request: Request, policy: Policy, model: str) -> dict[str, Any]:
+def dry_run(
+    request: Request, policy: Policy, model: str, endpoint: Endpoint | None = None
+) -> dict[str, Any]:
     """The first request to a model, and the one after it if it asks the analyst's first questions.
 
-    Telemetry is read, nothing is sent to any model, nothing is kept in the journal.
+    Telemetry is read, nothing is sent to any model, nothing is kept in the journal. Neither key nor
+    server need be there; the name must be one a run would take.
 
     Returns:
         `model`, `sent` (False), `requests` (content and `characters` of each), `rest`: what may follow.
@@ -76,6 +81,7 @@ def dry_run(request: Request, policy: Policy, model: str) -> dict[str, Any]:
     Raises:
         SourceError, PolicyError, UsageError: as an investigation does.
     """
+    check_name(model, endpoint)
     if model == "analyst":
         rest = "the analyst runs on this machine: no model is sent anything"
         return {"schema_version": 1, "model": model, "sent": False, "requests": [], "rest": rest}

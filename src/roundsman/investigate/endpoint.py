@@ -4,7 +4,7 @@ run begins."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -108,12 +108,27 @@ def look(endpoint: Endpoint, model: str) -> int:
     Raises:
         ModelServerError: it does not answer, not as such a server, or does not have the model.
     """
+    rows = models_at(endpoint)
+    if rows is None:
+        return endpoint.context  # the first call shows the rest
+    row = next((row for row in rows if _is(row, model)), None)
+    if row is None and rows:
+        raise ModelServerError(f"{endpoint.url} has no model {model!r}; it has: {names_of(rows)}")
+    return endpoint.context or _context_of(row or {}) or _context_asked(endpoint)
+
+
+def models_at(endpoint: Endpoint) -> list[dict[str, Any]] | None:
+    """The models a server lists, each with its `id`; None when it keeps no list.
+
+    Raises:
+        ModelServerError: it does not answer, or not as such a server.
+    """
     http = endpoint.http()
     try:
         listed = http.get("/models")
     except HttpFailed as error:
         if error.status in (404, 405, 501) and endpoint.url.endswith("/v1"):
-            return endpoint.context  # a server without a list; the first call shows the rest
+            return None
         raise ModelServerError(f"--base-url {error}") from None
     except SourceError as error:
         raise ModelServerError(str(error)) from None
@@ -123,13 +138,13 @@ def look(endpoint: Endpoint, model: str) -> int:
             f"--base-url {endpoint.url}/models: no list of models; is this an OpenAI-compatible "
             "server, and is the path right (most have /v1)?"
         )
-    rows = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
-    row = next((row for row in rows if _is(row, model)), None)
-    if row is None and rows:
-        names = ", ".join(str(one["id"])[:120] for one in rows[:8])
-        more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
-        raise ModelServerError(f"{endpoint.url} has no model {model!r}; it has: {names}{more}")
-    return endpoint.context or _context_of(row or {}) or _context_asked(endpoint)
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
+
+def names_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The first of a server's models, for a message."""
+    names = ", ".join(str(one["id"])[:120] for one in rows[:8])
+    return f"{names} and {len(rows) - 8} more" if len(rows) > 8 else names
 
 
 def _is(row: dict[str, Any], model: str) -> bool:

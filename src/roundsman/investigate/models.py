@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +19,9 @@ _KEYS = (
 
 #: what the engine imports for a name it does not serve itself
 _PACKAGES = ((r"claude-", "anthropic"), (r"gpt-|o\d+-", "openai"), (r"[^/]+/", "litellm"))
+
+_SHOWN = ("analyst", "gemini-2.5-flash")
+"""Names to begin with, beside those of a server of one's own."""
 
 
 def model_named(name: str, endpoint: Endpoint | None = None) -> Any:
@@ -47,21 +51,59 @@ def model_named(name: str, endpoint: Endpoint | None = None) -> Any:
     except ImportError as error:
         raise _missing(name, error.name or str(error)) from error
     except ValueError as error:
-        package = next((p for pattern, p in _PACKAGES if re.match(pattern, name)), "")
-        if package and find_spec(package) is None:
+        if package := _lacking(name):
             raise _missing(name, package) from error
-        first = (str(error).splitlines() or [""])[0]
-        raise UsageError(
-            f"model {name!r} is not known ({first}); try analyst, gemini-2.5-flash or openai/NAME"
-        ) from error
+        raise _unknown(name, error) from error
 
 
-def _at(name: str, endpoint: Endpoint) -> Any:
+def check_name(name: str, endpoint: Endpoint | None = None) -> None:
+    """Look at a name without asking anybody: no key is needed, and no package either.
+
+    Raises:
+        UsageError: no provider takes the name.
+    """
+    if endpoint is not None:
+        _check_served(name)
+        return
+    if name == "analyst":
+        return
+    from google.adk.models.registry import LLMRegistry
+
+    try:
+        LLMRegistry.resolve(name)
+    except ImportError:
+        return
+    except ValueError as error:
+        if not _lacking(name):
+            raise _unknown(name, error) from error
+
+
+def _lacking(name: str) -> str:
+    """The package that would have to be here for the engine to know the name; empty when it is."""
+    package = next((p for pattern, p in _PACKAGES if re.match(pattern, name)), "")
+    return package if package and find_spec(package) is None else ""
+
+
+def _unknown(name: str, error: ValueError) -> UsageError:
+    near = get_close_matches(name.lower(), _SHOWN, 1)
+    if near:
+        return UsageError(f"model {name!r} is not known; did you mean {near[0]!r}?")
+    first = (str(error).splitlines() or [""])[0]
+    return UsageError(
+        f"model {name!r} is not known ({first}); try {', '.join(_SHOWN)} or openai/NAME"
+    )
+
+
+def _check_served(name: str) -> None:
     if not name.startswith(PREFIX) or not name.removeprefix(PREFIX).strip():
         raise UsageError(
             f"model {name!r}: a server of your own (--base-url) takes --model openai/NAME, with the "
             "name the server has for it"
         )
+
+
+def _at(name: str, endpoint: Endpoint) -> Any:
+    _check_served(name)
     try:
         from roundsman.investigate.local_model import LocalModel
     except ImportError as error:

@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,12 @@ def read_runbook(path: Path) -> Runbook:
         front = yaml.safe_load(match[1])
     except (yaml.YAMLError, RecursionError, ValueError):
         raise SourceError(f"{path.name}: its front matter is not YAML") from None
+    unknown = [str(key) for key in front if key not in _KEYS] if isinstance(front, dict) else []
+    for key in unknown:
+        if near := get_close_matches(key.lower(), _KEYS, 1):
+            raise SourceError(f"{path.name}: unknown key {key!r}; did you mean {near[0]!r}?")
     if not isinstance(front, dict) or not set(_KEYS[:2]) & set(front):
         raise SourceError(f"{path.name}: its front matter needs alert: or service:")
-    unknown = [str(key) for key in front if key not in _KEYS]
     if unknown:
         raise SourceError(f"{path.name}: unknown key {unknown[0]!r}; there are: {', '.join(_KEYS)}")
     body = match[2].strip()
@@ -140,6 +144,12 @@ def _asks(value: Any, path: Path) -> tuple[tuple[str, tuple[tuple[str, str], ...
     found = []
     for row in rows:
         kinds = [key for key in row if key in _TOOLS] if isinstance(row, dict) else []
+        for key in map(str, row if isinstance(row, dict) else ()):
+            near = get_close_matches(key.lower(), [*_TOOLS, "service"], 1)
+            if near and key not in (*_TOOLS, "service"):
+                raise SourceError(
+                    f"{path.name}: ask: unknown key {key!r}; did you mean {near[0]!r}?"
+                )
         if len(kinds) != 1 or set(row) - {*kinds, "service"}:
             raise SourceError(
                 f"{path.name}: each of ask is one of metrics, logs, traces with a text, and service"

@@ -114,8 +114,11 @@ def _sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
         return f"{name} is {shown}; {reason}"
     if kind == "literal_error":
         accepted = str(context["expected"])
-        values = [v.strip("'") for v in accepted.replace(" or ", ", ").split(", ")]
-        near = get_close_matches(str(error["input"]).lower(), values, n=1)
+        values = accepted.replace(" or ", ", ").split(", ")
+        if isinstance(error["input"], str) and error["input"] in values:  # a number as text
+            return f"{name} is {shown}; accepted: {accepted}, without quotes"
+        texts = [v.strip("'") for v in values if v.startswith("'")]
+        near = get_close_matches(str(error["input"]).lower(), texts, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return f"{name} is {shown}; accepted: {accepted}{hint}"
     if kind == "greater_than":

@@ -83,7 +83,7 @@ def _judged(hand: str, steps: Mapping[str, Any], records: Sequence[Record]) -> t
     if verify is not None and verify.get("back"):
         return DONE, "what broke is back", ""
     if apply["status"] == "error":
-        return UNVERIFIED, f"it failed on the way: {apply.get('error')}", hand
+        return UNVERIFIED, "it failed on the way", hand
     return UNVERIFIED, "it was broken off before it could be told whether it helped", hand
 
 
@@ -115,8 +115,10 @@ def begun_in(remedy: str, records: Sequence[Record]) -> bool:
 
 
 def _undone(apply: Any, verify: Any, undo: Any, again: Any, hand: str) -> tuple[str, str, str]:
-    why = str(apply.get("error") or "it failed") if verify is None else str(verify.get("why") or "")
-    why = f"it failed on the way: {why}" if verify is None else f"it did not help: {why}"
+    """Where it was undone, or was to be. What failed is told by the steps, and not repeated here."""
+    why = (
+        "it failed on the way" if verify is None else f"it did not help: {verify.get('why') or ''}"
+    )
     if undo.get("settled") == "not_done":
         return (
             FAILED_BACK,
@@ -126,12 +128,11 @@ def _undone(apply: Any, verify: Any, undo: Any, again: Any, hand: str) -> tuple[
     if undo["status"] == "error" and again is not None and again.get("applied") is False:
         return (
             FAILED_BACK,
-            f"{why}; what it had changed is as before (looked at again), but rolling it back failed "
-            f"then: {undo.get('error')}",
-            f"see why that failed, and have it done: {undo.get('error')}",
+            f"{why}; what it had changed is as before (looked at again), but rolling it back failed then",
+            "see why the roll back failed, and have the rest of it done",
         )
     if undo["status"] == "error":
-        return FAILED_BACK, f"{why}; and rolling it back failed: {undo.get('error')}", hand
+        return FAILED_BACK, f"{why}; and rolling it back failed", hand
     if again is not None and again.get("applied") is True:
         return FAILED_BACK, f"{why}; it was rolled back, but the world looks as if it was not", hand
     if again is None and undo["status"] not in ("ok", "empty"):
