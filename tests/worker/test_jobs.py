@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 from journals import Journal
 
+from roundsman.cli.queue import queue
 from roundsman.cli.runs import list_runs, resolve_id
-from roundsman.cli.worker import queue, submit
+from roundsman.cli.worker import submit
 from roundsman.errors import LedgerError, MissingDependency, UsageError
 from roundsman.guard import events as ev
 from roundsman.ledger import LiveRun, Store, new_run_id
@@ -150,7 +151,12 @@ def test_jobs_are_listed_and_bad_ones_refused(here: Journal) -> None:
     with Queue() as waiting:
         (job,) = waiting.jobs()
     assert (job.run_id, job.status, job.path) == (run_id, "queued", str(OUTAGE))
-    assert run_id in call(queue, []).output
+    head, line = call(queue, []).output.splitlines()
+    assert head.split() == ["RUN", "STATUS", "ASKED", "(UTC)", "WORKER", "WHAT"]
+    assert line.startswith(f"{run_id}  queued  ")
+    assert line.index(str(OUTAGE)) == head.index("WHAT")
+    named = call(submit, [str(OUTAGE), "--model", "analist"]).exception
+    assert "did you mean 'analyst'" in str(named)
     for bad in (["/no/such"], [__file__], [], [str(OUTAGE), "--run", "x"]):
         assert isinstance(call(submit, bad).exception, UsageError), bad
     assert call(submit, ["--run", "nobody"]).exit_code != 0

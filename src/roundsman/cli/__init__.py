@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -29,7 +30,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "remedy": ("roundsman.cli.remedy:remedy", "From a finding to its fix, approved by a person."),
     "submit": ("roundsman.cli.worker:submit", "Ask the workers for an investigation."),
     "worker": ("roundsman.cli.worker:worker", "Take investigations from the queue."),
-    "queue": ("roundsman.cli.worker:queue", "What the workers are asked for."),
+    "queue": ("roundsman.cli.queue:queue", "What the workers are asked for."),
     "doctor": ("roundsman.cli.doctor:doctor", "What is installed, reachable and missing."),
 }
 
@@ -96,6 +97,15 @@ def _to_nowhere(*streams: Any) -> None:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
+def _meant_as_value(error: click.ClickException) -> click.ClickException:
+    """The error; of `-1` and its like, which no option of ours begins with, with how it is given."""
+    if not isinstance(error, click.NoSuchOption) or not re.match(r"-\d", error.option_name):
+        return error
+    where = error.ctx.command_path if error.ctx else "roundsman"
+    text = f"{error.message} A value that begins with a dash goes after two of them: {where} -- "
+    return click.UsageError(text + error.option_name, error.ctx)
+
+
 def main(args: list[str] | None = None) -> None:
     """Entry point: exit codes as documented, one line for every error of the user's."""
     try:
@@ -103,7 +113,7 @@ def main(args: list[str] | None = None) -> None:
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        _meant_as_value(error).show()
         sys.exit(2)
     except RoundsmanError as error:
         for line in getattr(error, "errors", (error,)):  # a policy names all its errors

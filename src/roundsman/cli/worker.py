@@ -1,4 +1,4 @@
-"""`roundsman worker`, `submit` and `queue`: many investigations, on one machine or several."""
+"""`roundsman worker` and `submit`: many investigations, on one machine or several."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from roundsman.cli.model_options import endpoint_of, model_options
 from roundsman.cli.source_options import source_options
 
 if TYPE_CHECKING:
+    from roundsman.investigate.endpoint import Endpoint
     from roundsman.investigate.request import Request
     from roundsman.sources.spec import SourceSpec
-    from roundsman.worker import Job, QueuedJob
+    from roundsman.worker import Job
 
 _json = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
@@ -114,10 +115,28 @@ def _leave(code: int) -> None:
 @click.option("--since", metavar="1h", help="Look at the time from so long ago until now.")
 @click.option("--window", "between", metavar="START/END", help="Look at the time between, in UTC.")
 @click.option("--question", "-q", help="What to find out; by default the folder's own question.")
-@click.option("--model", metavar="NAME", default="analyst", show_default=True)
+@click.option(
+    "--model",
+    metavar="NAME",
+    default="analyst",
+    show_default=True,
+    help="As for investigate; the workers need its key and package.",
+)
 @model_options
-@click.option("--policy", "policy_name", metavar="FILE|PRESET", default="default")
-@click.option("--run", "run", metavar="RUN", help="Go on with this unfinished run instead.")
+@click.option(
+    "--policy",
+    "policy_name",
+    metavar="FILE|PRESET",
+    default="default",
+    show_default=True,
+    help="Limits of each run: a policy file (must be there on the workers' machines), or a preset.",
+)
+@click.option(
+    "--run",
+    "run",
+    metavar="RUN",
+    help="Hand this unfinished run to the workers instead, after a person's answer for example.",
+)
 @_json
 def submit(
     paths: tuple[Path, ...],
@@ -134,11 +153,22 @@ def submit(
     run: str | None,
     as_json: bool,
 ) -> int:
-    """Ask the workers for an investigation of each PATH, or of the servers named; prints the run ids.
+    """Ask the workers for an investigation of each PATH, or of the servers named; prints the run ids,
+    one a line, and does not wait.
 
-    Sources are as for investigate; those named are looked at beside each PATH. Paths must be there on
-    the workers' machines too, and the variables that --header names in the workers' environment: no
-    secret is kept in the queue. What comes of it: roundsman queue, and roundsman runs show RUN.
+    \b
+    roundsman submit ./incident-a ./incident-b     two investigations, one of each folder
+    roundsman submit --prometheus URL --since 1h   one, of a server, without a folder
+    roundsman submit --run RUN                     go on with a run that was begun
+
+    A PATH is a folder of telemetry, and sources are options, as for investigate; those named are
+    looked at beside each PATH. Paths must be there on the workers' machines too, and the variables
+    that --header names in the workers' environment: no secret is kept in the queue.
+
+    Somebody has to take them: roundsman worker. How they stand: roundsman queue. What they found:
+    roundsman runs show RUN. Not any more: roundsman stop RUN.
+
+    Exit status: 0 all are in the queue, 2 bad input or no queue that can be reached.
     """
     from roundsman.errors import UsageError
     from roundsman.policy import load_policy
@@ -156,6 +186,7 @@ def submit(
         source = str(Path(policy_name).resolve()) if Path(policy_name).is_file() else policy_name
         request = _checked(request_of(None, sources, alert, since, between, question), bool(paths))
         endpoint = endpoint_of(model, base_url, tools, context, sources.headers)
+        _check_model(model, endpoint)
         server = endpoint.to_setup() if endpoint else None
         folders: list[Path | None] = [_checked_folder(path) for path in paths]
         jobs = [_job(request, one, model, source, server) for one in folders or [None]]
@@ -170,6 +201,14 @@ def submit(
         for job in jobs:
             click.echo(job.run_id)
     return 0
+
+
+def _check_model(model: str, endpoint: Endpoint | None) -> None:
+    if model == "analyst" and endpoint is None:
+        return  # what knows the other names takes its time to load
+    from roundsman.investigate.models import check_name
+
+    check_name(model, endpoint)
 
 
 def _checked_folder(path: Path) -> Path:
@@ -254,50 +293,3 @@ def _again(run: str) -> Any:
         if any(job.run_id == info.run_id for job in queue.jobs(open_only=True)):
             raise UsageError(f"run {info.run_id} is in the queue already; see: roundsman queue")
     return Job(info.run_id, again=True)
-
-
-@click.command()
-@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
-@_json
-def queue(everything: bool, as_json: bool) -> int:
-    """What the workers are asked for: waiting and under way, newest first."""
-    from roundsman.ledger import open_store
-    from roundsman.ledger.expected import expected, never_began
-    from roundsman.report import clean, to_json
-    from roundsman.worker import Queue, tokens_today
-    from roundsman.worker.daylimit import limit_of
-
-    store = open_store()
-    ahead = [one.run_id for one in expected(store)]
-    with Queue() as waiting:
-        jobs = waiting.jobs(open_only=not everything)
-    there = {job.run_id for job in jobs if job.status in ("queued", "running")}
-    for run_id in ahead:
-        if run_id not in there:  # nobody will begin it: it is no longer listed as if
-            never_began(store, run_id, "every worker that had it died; submit it anew")
-    spent, limit = tokens_today(store), limit_of(store)
-    store.close()
-    if as_json:
-        data = {
-            "jobs": [_as_data(job) for job in jobs],
-            "tokens_today": spent,
-            "tokens_a_day": limit,
-        }
-        click.echo(to_json(data), nl=False)
-        return 0
-    for job in jobs:
-        line = f"{job.run_id}  {job.status:<8} {job.worker or '-'}  {job.path}  {job.detail}"
-        click.echo(clean(line.rstrip(), 300))
-    if not jobs:
-        click.echo("nothing is asked for; roundsman submit PATH does")
-    if limit is not None:
-        click.echo(f"today {spent:,} of {limit:,} tokens spent or reserved")
-    return 0
-
-
-def _as_data(job: QueuedJob) -> dict[str, Any]:
-    from dataclasses import asdict
-    from datetime import UTC, datetime
-
-    at = datetime.fromtimestamp(job.submitted, UTC).isoformat(timespec="seconds")
-    return asdict(job) | {"submitted": at.replace("+00:00", "Z")}
