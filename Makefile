@@ -11,6 +11,7 @@ JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); test $$n 
 
 setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "installing into $(VENV), once: this takes a minute or two" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,drill,worker]'
 	@touch $@

@@ -20,7 +20,7 @@ from roundsman.guard.events import Event
 from roundsman.guard.prints import canonical, digest
 from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declared
 from roundsman.investigate.assemble import base_report
-from roundsman.investigate.claims import with_queries
+from roundsman.investigate.claims import with_queries, with_words
 from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.execute import execute
 from roundsman.investigate.facts import collect
@@ -246,6 +246,8 @@ def finish_report(run: LiveRun, policy: Policy, model: str, incident: Incident) 
             missing.append({"what": f"the {name} of this report", "why": why, "count": 1})
     lines = partial(with_queries, report["findings"], evidence, facts, incident)
     attempt(facts.broken, "lines to paste", lines)
+    words = partial(with_words, report["evidence"], evidence, incident)
+    attempt(facts.broken, "evidence in words", words)
     report["cause"] = said_of(report["cause"], incident)
     left = unasked(incident.window, incident.source.kinds, evidence)
     said = report["stop"]["reason"] not in ("aborted", "failed", "asked")

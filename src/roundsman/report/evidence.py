@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from roundsman.ledger.view import BODIES, head_of
-from roundsman.report.text import as_dict, as_dicts, as_list, clean, compact
+from roundsman.report.text import as_dict, as_dicts, as_list, clean, compact, short_times
 
 QUERY_LIMIT = 8_000
 """Characters of a query that are shown in files; longer ones are whole in report.json only."""
@@ -35,7 +35,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One action's result; `statement` is the finding it supports, or its own excerpt."""
+    """One action's result; `statement` is the finding it supports, or what it shows by itself (`shows`, with
+    the line for that)."""
 
     id: str
     statement: str
@@ -43,6 +44,8 @@ class Evidence:
     query: str
     excerpt: str
     status: str
+    shows: str = ""
+    shows_query: str = ""
 
 
 def _ids(value: object) -> tuple[str, ...]:
@@ -133,8 +136,11 @@ def in_words(shown: str) -> str:
     return clean(shown, 200)
 
 
-def read_evidence(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> Iterator[Evidence]:
-    """The evidence, each with what the (preferably grounded) finding that cites it says."""
+def read_evidence(
+    report: Mapping[str, Any], findings: tuple[Finding, ...], day: str = ""
+) -> Iterator[Evidence]:
+    """The evidence, each with what the (preferably grounded) finding that cites it says. Of instants of
+    `day` the clock alone is said."""
     said: dict[str, str] = {}
     lines: dict[str, str] = {}
     # The claim that cites fewest actions says best what this one showed; a summary cites them all.
@@ -149,20 +155,26 @@ def read_evidence(report: Mapping[str, Any], findings: tuple[Finding, ...]) -> I
         shown = readable(item.get("excerpt"))
         if item.get("status") == "empty":
             shown = f"{clean(item.get('tool'), 120)} found nothing"
+        query, line = query_text(item), item.get("shows_query")
+        shows_query = (_as_it_is(line) if isinstance(line, str) else "") or query
+        shows = short_times(clean(item.get("shows"), 300), day) or in_words(shown)
         yield Evidence(
             id=name,
-            statement=said.get(name) or in_words(shown) or clean(item.get("tool"), 120) or name,
+            statement=said.get(name) or shows or clean(item.get("tool"), 120) or name,
             tool=clean(item.get("tool"), 120),
-            query=lines.get(name) or query_text(item),
+            query=lines.get(name) or (query if name in said else shows_query),
             excerpt=shown,
             status=clean(item.get("status"), 40),
+            shows=shows,
+            shows_query=shows_query,
         )
 
 
 def pick_top(
     cause: Mapping[str, Any], findings: tuple[Finding, ...], evidence: tuple[Evidence, ...]
 ) -> Iterator[Evidence]:
-    """Three lines: what the cause cites, then one a grounded finding in turn, then the rest."""
+    """Three lines: what the cause cites, then one a grounded finding in turn, then the rest. What would say
+    the same as one before it is left out."""
     wanted = list(_ids(cause.get("evidence")))
     grounded = [finding.evidence for finding in findings if finding.grounded]
     for depth in range(max(map(len, grounded), default=0)):
@@ -172,10 +184,11 @@ def pick_top(
     # Last resort, so that a run cut before its first finding still shows what it looked at.
     if not any(name in known for name in wanted):
         wanted = [one.id for one in evidence if one.status in ("ok", "")]
-    chosen = list(dict.fromkeys(one for one in wanted if one in known))[:3]
     said: set[str] = set()
-    for one in (known[name] for name in chosen):
+    for one in (known[name] for name in dict.fromkeys(wanted) if name in known):
         # A finding with two supports would say the same thing twice; the second shows its data.
-        again = one.statement in said and one.excerpt
-        said.add(one.statement)
-        yield replace(one, statement=in_words(one.excerpt)) if again else one
+        if one.statement in said and one.shows:
+            one = replace(one, statement=one.shows, query=one.shows_query)
+        if one.statement not in said and len(said) < 3:
+            said.add(one.statement)
+            yield one

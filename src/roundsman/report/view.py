@@ -112,7 +112,7 @@ def build(report: Mapping[str, Any]) -> View:
     findings = tuple(
         replace(one, statement=short_times(one.statement, said)) for one in read_findings(report)
     )
-    evidence = tuple(read_evidence(report, findings))
+    evidence = tuple(read_evidence(report, findings, said))
     moments = _timeline(report)
     one_day = bool(moments) and all(one.iso.startswith(day) for one in moments) and bool(day)
     because = clean(cause.get("because"), 900)
