@@ -17,14 +17,16 @@ SHARE = 1 / 3
 
 def ends_early(runs: Rows) -> dict[str, Any]:
     """Both readings of the claim: pair by pair, which is what `holds` says, and over the sum of steps.
-    `later` pairs are those that take longer, `repeated_all_the_same` those of them whose run under
-    `default` asked for one thing just as often."""
+    `later` pairs are those that take longer; of these, `repeated_all_the_same` counts the runs under
+    `default` that asked for one thing just as often, and `went_another_way` those that never had a call
+    withheld: told once, if at all, they asked for something else."""
     pairs = list(repeating(runs))
     later = [p for p in pairs if p["default"] > p["baseline"] * SHARE]
     found: dict[str, Any] = {
         "pairs": pairs,
         "later": len(later),
         "repeated_all_the_same": sum(p["identical_default"] >= MANY for p in later),
+        "went_another_way": sum(_nothing_withheld(p["course_default"]) for p in later),
         "median_share": None,
         "share_of_all_steps": None,
         "holds": not later if pairs else None,
@@ -34,6 +36,10 @@ def ends_early(runs: Rows) -> dict[str, Any]:
         steps = {guard: sum(p[guard] for p in pairs) for guard in ("default", "baseline")}
         found["share_of_all_steps"] = round(steps["default"] / steps["baseline"], 2)
     return found
+
+
+def _nothing_withheld(course: str) -> bool:
+    return course == course.upper()
 
 
 def repeating(runs: Rows) -> Iterator[dict[str, Any]]:
@@ -64,8 +70,13 @@ def lines_of(found: dict[str, Any]) -> list[str]:
     if not pairs:
         return []
     head = (
-        f"    {len(pairs) - found['later']} of {len(pairs)} pairs end in a third of the steps or less "
-        f"(of the others {found['repeated_all_the_same']} asked {MANY} times under default, too); "
-        f"median share {found['median_share']}; of the sum of steps {found['share_of_all_steps']}"
+        f"    {len(pairs) - found['later']} of {len(pairs)} pairs end in a third of the steps or less; "
+        f"of the others {found['went_another_way']} went another way once told, "
+        f"{found['repeated_all_the_same']} asked {MANY} times under default, too"
     )
-    return [head, *("    " + ", ".join(f"{k} {v}" for k, v in pair.items()) for pair in pairs)]
+    sums = f"    median share {found['median_share']}; of the sum of steps {found['share_of_all_steps']}"
+    return [
+        head,
+        sums,
+        *("    " + ", ".join(f"{k} {v}" for k, v in pair.items()) for pair in pairs),
+    ]

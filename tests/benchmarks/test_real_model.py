@@ -117,13 +117,15 @@ def test_a_claim_falls_with_one_row_against_it() -> None:
 def test_both_readings_of_the_third_are_given() -> None:
     def row(guard: str, seed: int, steps: int, identical: int) -> dict[str, Any]:
         named = {"case": "c", "seed": seed, "tools": "prompted", "guard": guard}
-        return {**named, "steps": steps, "identical": identical, "course": "|A"}
+        course = "|AABC" if steps == 6 else "|AAaa"
+        return {**named, "steps": steps, "identical": identical, "course": course}
 
     rows = [row("baseline", seed, 16, 12) for seed in (1, 2, 3)] + [row("baseline", 4, 16, 7)]
     rows += [row("default", 1, 5, 3), row("default", 2, 6, 3), row("default", 3, 13, 8)]
     found = ends_early([*rows, row("default", 4, 16, 7)])
     assert [pair["seed"] for pair in found["pairs"]] == [1, 2, 3]
     assert (found["later"], found["repeated_all_the_same"], found["holds"]) == (2, 1, False)
+    assert found["went_another_way"] == 1
     assert (found["median_share"], found["share_of_all_steps"]) == (0.38, 0.5)
 
 
