@@ -17,6 +17,7 @@ from roundsman.errors import RoundsmanError, UsageError
 from roundsman.remedy.base import Remedy, check_remedy
 from roundsman.remedy.builtin import BUILTIN
 from roundsman.remedy.config import Config, Configured, load_config
+from roundsman.remedy.reached import reached
 
 FILES = (".yaml", ".yml")
 
@@ -75,16 +76,22 @@ def load_catalogue(given: Sequence[str]) -> Catalogue:
 
 
 def digest_of(remedy: Remedy) -> str:
-    """Of the code a remedy's class is written in: an approval is of what this code does."""
+    """Of the code a remedy's class is written in, and of what that imports of the user's own files: an
+    approval is of what this code does."""
     texts = []
+    below: dict[str, bytes] = {}
     for kind in type(remedy).__mro__:
         if kind in (Remedy, Configured, object) or not issubclass(kind, Remedy):
             continue
         try:
             texts.append(inspect.getsource(sys.modules[kind.__module__]))
+            below |= reached(sys.modules[kind.__module__])
         except (OSError, TypeError, KeyError):
             texts.append(repr(kind))
-    return sha256("\0".join(texts).encode()).hexdigest()
+    said = sha256("\0".join(texts).encode())
+    for name, source in sorted(below.items()):
+        said.update(f"\0{name}\0{len(source)}\0".encode() + source)
+    return said.hexdigest()
 
 
 def _made(kind: type[Remedy], config: Config) -> Remedy:
