@@ -52,8 +52,8 @@ class Stuck:
     cut for begins like it and ends the run.
 
     A loop that holds none would begin its next round with the words of this one, so there a stop ends
-    the run (`another_round`: `with_findings`; `always` gives it that round), and the very call that was
-    just told to be of no use ends it without being withheld first.
+    the run (`another_round`: `with_findings`; `always` gives it that round), and the very call whose
+    result the model was just told it knows ends it without being withheld first.
 
     A poll is withheld when its answer has not changed for `poll` seconds.
     """
@@ -113,7 +113,7 @@ class Stuck:
         ends = (
             self._last_round(account, where.loop)
             and points + 1 >= self.withhold
-            and _twice(after, event.call)
+            and _known(after, event.call)
         )
         why = (
             f"this result was known already; asking the same again "
@@ -185,16 +185,18 @@ def _begins_like_the_last(account: Account, mine: Conversation, event: ActionBeg
     )
 
 
-def _twice(mine: Conversation, call: str) -> bool:
-    """Whether the last two outcomes are of this call, and alike. A failure may pass, and a blank result
-    says less: neither counts."""
-    last = [o for o in mine.past[-2:] if o.asked.call == call and o.print and not o.fault]
-    return len(last) == 2 and last[0].print == last[1].print
+def _known(mine: Conversation, call: str) -> bool:
+    """Whether the last outcome is of this call, and is what this call gave before. A failure may pass, and
+    a blank result says less: neither counts."""
+    last = mine.past[-1] if mine.past else None
+    if last is None or last.asked.call != call or not last.print or last.fault:
+        return False
+    return any(o.asked.call == call and o.print == last.print for o in mine.past[:-1])
 
 
 def _at_once_again(mine: Conversation, call: str) -> bool:
-    """Whether a later reply asks for the very call that was told to be of no use just before."""
-    return mine.warned and _twice(mine, call) and mine.past[-1].step != mine.step
+    """Whether the reply that follows what the model was told asks for that very call."""
+    return mine.warned and _known(mine, call) and mine.past[-1].step != mine.step
 
 
 def _why(event: ActionBegins) -> str:
