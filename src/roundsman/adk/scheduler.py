@@ -168,32 +168,38 @@ class Scheduler:
 
     async def _wait(self, run: LiveRun, place: _Place) -> None:
         line, turn = place.line, place.turn
-        future = asyncio.get_running_loop().create_future()
-        line.waiting[turn] = future
         line.change(lambda turns: turns.arrive(turn))
         if turn.state is State.WAITING:
-            with line.lock:
-                before = sorted(turn.before | turn.gates, key=lambda t: t.number)
-            keys = {k: None for t in before for k in [turn.access.shared(t.access)]}
-            event = ActionWaits(
-                id=turn.owner,
-                tool=turn.tool,
-                key=", ".join(keys),
-                behind=tuple(t.owner for t in before),
-            )
-            run.write(event, durable=False)
-            try:
-                await future
-            except asyncio.CancelledError:
-                raise NotRun("given up while it waited", cancelled=True) from None
-        line.waiting.pop(turn, None)
+            await self._its_turn(run, line, turn)
         if turn.state is State.REFUSED:
             raise NotRun(turn.why)
-        run.heed()  # it may have waited for long
         stopped = run.account.stopped
         if stopped is not None and stopped.reason in ("aborted", "failed"):
             # at a budget what was let through still runs; here somebody wants it to end
             raise NotRun(f"the run was stopped while this waited: {stopped.detail}")
+
+    async def _its_turn(self, run: LiveRun, line: _Line, turn: Turn) -> None:
+        future = asyncio.get_running_loop().create_future()
+        with line.lock:
+            if turn.state is not State.WAITING:  # by another thread, just now
+                return
+            line.waiting[turn] = future
+            before = sorted(turn.before | turn.gates, key=lambda t: t.number)
+        keys = {k: None for t in before for k in [turn.access.shared(t.access)]}
+        event = ActionWaits(
+            id=turn.owner,
+            tool=turn.tool,
+            key=", ".join(keys),
+            behind=tuple(t.owner for t in before),
+        )
+        try:
+            run.write(event, durable=False)
+            await future
+        except asyncio.CancelledError:
+            raise NotRun("given up while it waited", cancelled=True) from None
+        finally:
+            line.waiting.pop(turn, None)
+        run.heed()  # it may have waited for long
 
     async def _in_thread(self, place: _Place, call: Coroutine[Any, Any, Any]) -> Any:
         task = asyncio.ensure_future(call)

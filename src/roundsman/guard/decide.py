@@ -43,6 +43,7 @@ class Judgement:
     said: tuple[tuple[Verdict, bool], ...] = ()
 
 
+_ALLOWED = Judgement(ALLOW)
 _PROPOSALS = frozenset({"round_begins", "step_begins", "action_begins", "agent_enters"})
 _WAITING = _PROPOSALS - {"agent_enters"}
 WAITS = "waits"
@@ -57,26 +58,20 @@ def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgem
     before it left it) and an amended event is judged once more, so that no amendment slips past a
     rule that came earlier.
     """
-    if account.stopped is not None and event.kind in _PROPOSALS:
-        s = account.stopped
-        v = Verdict(Kind.STOP, s.rule, s.layer, s.detail or "the run was stopped", s.reason)
-        return Judgement(v)
-    if isinstance(event, ev.RoundBegins) and (ended := account.loop(event.loop).ended) is not None:
-        v = Verdict(Kind.STOP, ended.rule, ended.layer, ended.detail, ended.reason)
-        return Judgement(v)
-    if isinstance(event, ev.StepBegins) and (c := account.loop(event.loop).cut) is not None:
-        # the model was told to answer; asking it once more is how a cut would never end anything
-        return Judgement(Verdict(Kind.CUT, c.rule, c.layer, c.detail, c.reason))
-    waits = behind_a_question(account, event)
-    if waits is not None:
-        return waits
-    verdict, said, current = _pass(rules, account, event)
+    if event.kind in _PROPOSALS and (judged := _already(account, event)) is not None:
+        return judged
+    verdict, said, current, amender = _pass(rules, account, event)
     if current is not event and verdict.kind <= Kind.AMEND:
-        again, more, last = _pass(rules, account, current)
+        # those behind the last that amended have seen the event as it is now
+        again, more, last, _ = _pass(rules[: amender + 1], account, current)
+        if last is not current:
+            again, more, last, _ = _pass(rules, account, current)
         said += [m for m in more if m[0].kind > Kind.AMEND or m[0].event is not None]
         current = last
         if again.kind > Kind.AMEND:
             verdict = again
+    if not said:
+        return _ALLOWED
     if verdict.kind <= Kind.AMEND and current is not event:
         amends = [v for v, on in said if on and v.kind is Kind.AMEND]
         verdict = replace(
@@ -88,6 +83,21 @@ def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgem
     return Judgement(
         verdict, tuple((v, on and (v.kind < Kind.STOP or v is verdict)) for v, on in said)
     )
+
+
+def _already(account: Account, event: ev.Event) -> Judgement | None:
+    """What is known of a proposal before any rule looks."""
+    if account.stopped is not None:
+        s = account.stopped
+        v = Verdict(Kind.STOP, s.rule, s.layer, s.detail or "the run was stopped", s.reason)
+        return Judgement(v)
+    if isinstance(event, ev.RoundBegins) and (ended := account.loop(event.loop).ended) is not None:
+        v = Verdict(Kind.STOP, ended.rule, ended.layer, ended.detail, ended.reason)
+        return Judgement(v)
+    if isinstance(event, ev.StepBegins) and (c := account.loop(event.loop).cut) is not None:
+        # the model was told to answer; asking it once more is how a cut would never end anything
+        return Judgement(Verdict(Kind.CUT, c.rule, c.layer, c.detail, c.reason))
+    return behind_a_question(account, event) if account.asks.open else None
 
 
 def ask_instead(account: Account, verdict: Verdict) -> Verdict:
@@ -114,10 +124,11 @@ def behind_a_question(account: Account, event: ev.Event) -> Judgement | None:
 
 def _pass(
     rules: Sequence[Placed], account: Account, event: ev.Event
-) -> tuple[Verdict, list[tuple[Verdict, bool]], ev.Event]:
-    worst, said, current = ALLOW, [], event
-    for placed in rules:
-        if event.kind not in placed.rule.watches:
+) -> tuple[Verdict, list[tuple[Verdict, bool]], ev.Event, int]:
+    """(strictest verdict, all that were said, the event as it is now, which rule amended it last)."""
+    worst, said, current, amender, kind = ALLOW, [], event, -1, event.kind
+    for number, placed in enumerate(rules):
+        if kind not in placed.rule.watches:
             continue
         try:
             verdict = placed.rule.judge(account, current)
@@ -132,14 +143,14 @@ def _pass(
             )
         if verdict is None or verdict.kind is Kind.ALLOW:
             continue
-        if placed.asks and event.kind in _PROPOSALS:
+        if placed.asks and kind in _PROPOSALS:
             verdict = ask_instead(account, verdict)
         applied = placed.mode == "enforce"
         said.append((verdict, applied))
         if not applied:
             continue
         if verdict.kind is Kind.AMEND and verdict.event is not None:
-            current = verdict.event
+            current, amender = verdict.event, number
         if verdict.kind > worst.kind:
             worst = verdict
-    return worst, said, current
+    return worst, said, current, amender

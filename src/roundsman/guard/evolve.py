@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_new, _set = object.__new__, object.__setattr__  # frozen classes refuse the usual way
 
 
 def evolve(instance: T, **changes: Any) -> T:
@@ -21,10 +22,10 @@ def evolve(instance: T, **changes: Any) -> T:
         TypeError: a name that is no field.
     """
     values = instance.__dict__
-    if not changes.keys() <= values.keys():
+    changed = values | changes
+    if len(changed) != len(values):
         unknown = ", ".join(sorted(changes.keys() - values.keys()))
         raise TypeError(f"{type(instance).__name__} has no field {unknown}")
-    copy: T = object.__new__(type(instance))
-    copy.__dict__.update(values)
-    copy.__dict__.update(changes)
+    copy: T = _new(type(instance))
+    _set(copy, "__dict__", changed)
     return copy

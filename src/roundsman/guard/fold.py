@@ -16,6 +16,9 @@ from roundsman.guard.states import LOOP_ENDS, LoopState, Reserved, Share, Stoppe
 from roundsman.guard.stuck import remember
 from roundsman.guard.work import Report, follow
 
+Changes = dict[str, Any]
+"""Fields of the account, and what they are after the record."""
+
 
 def _in_loop(a: Account, path: str, **changes: Any) -> dict[str, LoopState]:
     return {**a.loops, path: evolve(a.loop(path), **changes)}
@@ -29,11 +32,11 @@ def _without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {k: v for k, v in mapping.items() if k != key}
 
 
-def _run_begins(a: Account, e: ev.RunBegins) -> Account:
-    return evolve(a, run_id=e.run_id, policy=e.policy, trust=a.trust.heard(e.question))
+def _run_begins(a: Account, e: ev.RunBegins) -> Changes:
+    return {"run_id": e.run_id, "policy": e.policy, "trust": a.trust.heard(e.question)}
 
 
-def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
+def _run_resumes(a: Account, e: ev.RunResumes) -> Changes:
     """Calls that were in flight when the process died are charged their estimate."""
     spent, usd, shares = 0, 0.0, dict(a.shares)
     for step, promised in a.reserved.items():
@@ -44,59 +47,56 @@ def _run_resumes(a: Account, e: ev.RunResumes) -> Account:
             share, tokens=share.tokens + int(one_tokens), usd=share.usd + float(one_usd)
         )
         spent, usd = spent + int(one_tokens), usd + float(one_usd)
-    return evolve(
-        a,
-        policy=e.policy or a.policy,
-        last_at=e.at,
-        tokens=a.tokens + spent,
-        tokens_estimated=a.tokens_estimated + spent,
-        usd=a.usd + usd,
-        shares=shares,
-        asks=evolve(a.asks, open={}),  # what is left open has expired
-        reserved={},
-        open_actions={},
-        calling=frozenset(),
-    )
+    return {
+        "policy": e.policy or a.policy,
+        "last_at": e.at,
+        "tokens": a.tokens + spent,
+        "tokens_estimated": a.tokens_estimated + spent,
+        "usd": a.usd + usd,
+        "shares": shares,
+        "asks": evolve(a.asks, open={}),  # what is left open has expired
+        "reserved": {},
+        "open_actions": {},
+        "calling": frozenset(),
+    }
 
 
-def _run_ends(a: Account, e: ev.RunEnds) -> Account:
-    return evolve(a, ended=True, stopped=Stopped(e.reason, e.rule, e.layer, e.detail))
+def _run_ends(a: Account, e: ev.RunEnds) -> Changes:
+    return {"ended": True, "stopped": Stopped(e.reason, e.rule, e.layer, e.detail)}
 
 
-def _round_begins(a: Account, e: ev.RoundBegins) -> Account:
+def _round_begins(a: Account, e: ev.RoundBegins) -> Changes:
     loops = _in_loop(a, e.loop, rounds=e.index, steps=0, said_cut="", cut=None)
-    return evolve(a, rounds=a.rounds + 1, loops=loops)
+    return {"rounds": a.rounds + 1, "loops": loops}
 
 
-def _round_ends(a: Account, e: ev.RoundEnds) -> Account:
+def _round_ends(a: Account, e: ev.RoundEnds) -> Changes:
     idle = 0 if e.new else a.loop(e.loop).idle + 1
-    return evolve(a, loops=_in_loop(a, e.loop, idle=idle, held=e.held))
+    return {"loops": _in_loop(a, e.loop, idle=idle, held=e.held)}
 
 
-def _step_begins(a: Account, e: ev.StepBegins) -> Account:
+def _step_begins(a: Account, e: ev.StepBegins) -> Changes:
     share = a.shares.get(e.agent, Share())
-    return evolve(
-        a,
-        steps=a.steps + 1,
-        unpriced=a.unpriced + (e.prices is None),
-        loops=_in_loop(a, e.loop, steps=a.loop(e.loop).steps + 1) if e.loop else a.loops,
-        share_cut=None,
-        reserved=_with(a.reserved, e.id, Reserved(e.reserved_tokens, e.reserved_usd, e.agent)),
-        shares=_with(a.shares, e.agent, evolve(share, steps=share.steps + 1)),
-    )
+    return {
+        "steps": a.steps + 1,
+        "unpriced": a.unpriced + (e.prices is None),
+        "loops": _in_loop(a, e.loop, steps=a.loop(e.loop).steps + 1) if e.loop else a.loops,
+        "share_cut": None,
+        "reserved": _with(a.reserved, e.id, Reserved(e.reserved_tokens, e.reserved_usd, e.agent)),
+        "shares": _with(a.shares, e.agent, evolve(share, steps=share.steps + 1)),
+    }
 
 
-def _step_ends(a: Account, e: ev.StepEnds) -> Account:
+def _step_ends(a: Account, e: ev.StepEnds) -> Changes:
     share = a.shares.get(e.agent, Share())
-    return evolve(
-        a,
-        tokens=a.tokens + e.tokens - e.corrects,
-        tokens_estimated=a.tokens_estimated + (e.tokens if e.estimated else 0) - e.corrects,
-        cached=a.cached + e.cached,
-        over=a.over + e.over,
-        usd=a.usd + e.usd,
-        reserved=_without(a.reserved, e.id),
-        shares=_with(
+    return {
+        "tokens": a.tokens + e.tokens - e.corrects,
+        "tokens_estimated": a.tokens_estimated + (e.tokens if e.estimated else 0) - e.corrects,
+        "cached": a.cached + e.cached,
+        "over": a.over + e.over,
+        "usd": a.usd + e.usd,
+        "reserved": _without(a.reserved, e.id),
+        "shares": _with(
             a.shares,
             e.agent,
             evolve(
@@ -106,92 +106,90 @@ def _step_ends(a: Account, e: ev.StepEnds) -> Account:
                 usd=share.usd + e.usd,
             ),
         ),
-    )
+    }
 
 
-def _action_begins(a: Account, e: ev.ActionBegins) -> Account:
+def _action_begins(a: Account, e: ev.ActionBegins) -> Changes:
     share = a.shares.get(e.agent, Share())
-    return evolve(
-        a,
-        actions=a.actions + 1,
-        nested=a.nested + e.nested,
-        calling=a.calling | {e.id} if e.nested else a.calling,
-        by_tool=_with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) + 1),
-        open_actions=_with(a.open_actions, e.id, e.tool),
-        asks=asking.begun(a.asks, e.id, e.approval) if e.approval else a.asks,
-        shares=_with(a.shares, e.agent, evolve(share, actions=share.actions + 1)),
-    )
+    return {
+        "actions": a.actions + 1,
+        "nested": a.nested + e.nested,
+        "calling": a.calling | {e.id} if e.nested else a.calling,
+        "by_tool": _with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) + 1),
+        "open_actions": _with(a.open_actions, e.id, e.tool),
+        "asks": asking.begun(a.asks, e.id, e.approval) if e.approval else a.asks,
+        "shares": _with(a.shares, e.agent, evolve(share, actions=share.actions + 1)),
+    }
 
 
-def _action_ends(a: Account, e: ev.ActionEnds) -> Account:
+def _action_ends(a: Account, e: ev.ActionEnds) -> Changes:
     calling = a.calling - {e.id} if e.id in a.calling else a.calling
     trust = a.trust if e.status in ("blocked", "unknown") else a.trust.got(e.tool)
-    return evolve(
-        a,
-        open_actions=_without(a.open_actions, e.id),
-        calling=calling,
-        asks=asking.ended(a.asks, e.id),
-        trust=trust,
-    )
+    return {
+        "open_actions": _without(a.open_actions, e.id),
+        "calling": calling,
+        "asks": asking.ended(a.asks, e.id),
+        "trust": trust,
+    }
 
 
-def _agent_enters(a: Account, e: ev.AgentEnters) -> Account:
-    return evolve(a, nested=a.nested + 1) if e.called else a
+def _agent_enters(a: Account, e: ev.AgentEnters) -> Changes:
+    return {"nested": a.nested + 1} if e.called else {}
 
 
-def _action_settled(a: Account, e: ev.ActionSettled) -> Account:
+def _action_settled(a: Account, e: ev.ActionSettled) -> Changes:
     change = asking.again if e.decision == "again" else asking.ended
-    return evolve(a, asks=change(a.asks, e.id))
+    return {"asks": change(a.asks, e.id)}
 
 
-def _plan_revised(a: Account, e: ev.PlanRevised) -> Account:
-    return evolve(a, replans=a.replans + 1)
+def _plan_revised(a: Account, e: ev.PlanRevised) -> Changes:
+    return {"replans": a.replans + 1}
 
 
-def _reported(a: Account, e: ev.Reported) -> Account:
+def _reported(a: Account, e: ev.Reported) -> Changes:
     if not e.ends_run or a.stopped is not None:
-        return a
+        return {}
     report = Report(e.complete, e.summary, e.undone)
-    return evolve(a, stopped=Stopped(report.reason, "finish", "loop", report.line()))
+    return {"stopped": Stopped(report.reason, "finish", "loop", report.line())}
 
 
-def _ruled(a: Account, e: ev.Ruled) -> Account:
+def _ruled(a: Account, e: ev.Ruled) -> Changes:
     if not e.applied:
-        return a
+        return {}
     if e.verdict == "stop" and e.layer == "loop" and e.stop in LOOP_ENDS:
         how = Stopped(e.stop, e.rule, e.layer, e.reason)
-        return evolve(a, loops=_in_loop(a, e.loop, ended=how), loop_ended=how)
+        return {"loops": _in_loop(a, e.loop, ended=how), "loop_ended": how}
     if e.verdict == "stop" and a.stopped is None:
-        return evolve(a, stopped=Stopped(e.stop, e.rule, e.layer, e.reason))
+        return {"stopped": Stopped(e.stop, e.rule, e.layer, e.reason)}
     if e.verdict == "cut":
         why = Stopped(e.stop, e.rule, e.layer, e.reason)
         if e.rule == "shares":  # the agent is cut, not the round
-            return evolve(a, share_cut=why)
+            return {"share_cut": why}
         cut = why if e.layer == "tool" else a.loop(e.loop).cut
-        return evolve(a, loops=_in_loop(a, e.loop, said_cut=e.reason, cut=cut))
-    return a
+        return {"loops": _in_loop(a, e.loop, said_cut=e.reason, cut=cut)}
+    return {}
 
 
-def _user_turn(a: Account, e: ev.UserTurn) -> Account:
+def _user_turn(a: Account, e: ev.UserTurn) -> Changes:
     trust = a.trust.heard(e.text, e.held_back)
     for source in e.sources:
         trust = trust.got(source)
-    return evolve(a, trust=trust)
+    return {"trust": trust}
 
 
-def _asked(a: Account, e: ev.Asked) -> Account:
-    return evolve(a, asks=asking.asked(a.asks, e))
+def _asked(a: Account, e: ev.Asked) -> Changes:
+    return {"asks": asking.asked(a.asks, e)}
 
 
-def _answered(a: Account, e: ev.Answered) -> Account:
-    return evolve(a, asks=asking.answered(a.asks, e))
+def _answered(a: Account, e: ev.Answered) -> Changes:
+    return {"asks": asking.answered(a.asks, e)}
 
 
-def _nothing(a: Account, e: ev.Event) -> Account:
-    return a
+def _nothing(a: Account, e: ev.Event) -> Changes:
+    return {}
 
 
-_FOLD: dict[str, Callable[[Account, Any], Account]] = {
+_FOLD: dict[str, Callable[[Account, Any], Changes]] = {
     ev.RunBegins.kind: _run_begins,
     ev.RunResumes.kind: _run_resumes,
     ev.RunEnds.kind: _run_ends,
@@ -225,12 +223,14 @@ def apply(account: Account, event: ev.Event) -> Account:
     """The account after this record."""
     idle = event.kind in _NO_WORK or (isinstance(event, ev.Answered) and event.decision)
     active = account.active if idle else account.active_at(event.at)
-    stuck = remember(account.stuck, event)
-    account = evolve(
+    changes = _FOLD[event.kind](account, event)
+    return evolve(
         account,
-        active=active,
-        last_at=event.at,
-        stuck=stuck,
-        work=follow(account.work, event),
+        **{
+            "active": active,
+            "last_at": event.at,
+            "stuck": remember(account.stuck, event),
+            "work": follow(account.work, event),
+            **changes,
+        },
     )
-    return _FOLD[event.kind](account, event)

@@ -20,6 +20,12 @@ from roundsman.ledger.database import RecordRow, Row
 _PATIENCE_S = 10.0
 _INSERT = "insert into records values(?,?,?,?,?,?)"
 _HELD = "select 1 from leases where run_id=? and holder=?"
+_WHILE_HELD = tuple(
+    f"insert into records select * from (values {','.join(['(?,?,?,?,?,?)'] * rows)}) "
+    f"where exists ({_HELD})"
+    for rows in range(1, 5)
+)
+"""Appends as many records as its place says (from 1), while the lease is held."""
 
 
 class SqliteDatabase:
@@ -56,9 +62,12 @@ class SqliteDatabase:
         return LedgerError(f"the journal {self.path} cannot be used: {error}; {_way_out(error)}")
 
     def query(self, sql: str, args: Sequence[object] = ()) -> list[Row]:
-        """See `Database`."""
-        with self._errors():
-            return self._db.execute(sql, args).fetchall()
+        """See `Database`. Without `_errors`, as `journal`: a stop is looked for with every call."""
+        with self.lock:
+            try:
+                return self._db.execute(sql, args).fetchall()
+            except sqlite3.Error as error:
+                raise self._told(error) from error
 
     def execute(self, sql: str, args: Sequence[object] = ()) -> int:
         """See `Database`."""
@@ -79,21 +88,25 @@ class SqliteDatabase:
                 raise
 
     def journal(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
-        """See `Database`. Written out, without `transaction`: once a step and once an action."""
-        db = self._db
+        """See `Database`. One statement for the usual row or two: it is a transaction by itself, and
+        SQLite takes the lock for writing at its beginning."""
+        if holder is None or len(rows) > len(_WHILE_HELD):
+            return self._in_pieces(rows, holder)
+        values = [value for row in rows for value in row]
         with self.lock:
             try:
-                db.execute("begin immediate")
-                held = holder is None or db.execute(_HELD, (rows[0][0], holder)).fetchone()
-                if held:
-                    db.executemany(_INSERT, rows)
-                db.commit()
-            except BaseException as error:
-                with suppress(sqlite3.Error):
-                    db.rollback()
-                if isinstance(error, sqlite3.Error):
-                    raise self._told(error) from error
-                raise
+                done = self._db.execute(
+                    _WHILE_HELD[len(rows) - 1], (*values, rows[0][0], holder)
+                ).rowcount
+            except sqlite3.Error as error:
+                raise self._told(error) from error
+        return done == len(rows)
+
+    def _in_pieces(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
+        with self.transaction():
+            held = holder is None or self._db.execute(_HELD, (rows[0][0], holder)).fetchone()
+            if held:
+                self._db.executemany(_INSERT, rows)
         return bool(held)
 
     def version(self) -> int:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from roundsman.guard.account import Account
 from roundsman.guard.asking import wanted
 from roundsman.guard.events import ActionBegins, ActionEnds, Event, StepBegins
-from roundsman.guard.stuck import gathered, proposed, remember
+from roundsman.guard.stuck import foresee, gathered, proposed
 from roundsman.guard.stuck.conversations import of, where_of
 from roundsman.guard.stuck.fold import RULE, asked_of
 from roundsman.guard.stuck.memory import Conversation, Where
@@ -104,7 +104,7 @@ class Stuck:
         where = account.stuck.open.get(event.id, Where())
         if of(account.stuck, where).warned or event.tool in self.final:
             return None
-        after = of(remember(account.stuck, event), where)
+        after = of(foresee(account.stuck, event), where)
         if event.effect == "poll":
             return self._waits_long(waited(after, event.call, event.at))
         points = gathered(after, self.signals)

@@ -8,8 +8,9 @@ docs/repetition.md.
 
 from __future__ import annotations
 
-from roundsman.guard.stuck.fold import SIGNALS, remember
+from roundsman.guard.stuck.evidence import SIGNALS
+from roundsman.guard.stuck.fold import foresee, remember
 from roundsman.guard.stuck.memory import Asked, Memory, Outcome
 from roundsman.guard.stuck.score import gathered, proposed
 
-__all__ = ["SIGNALS", "Asked", "Memory", "Outcome", "gathered", "proposed", "remember"]
+__all__ = ["SIGNALS", "Asked", "Memory", "Outcome", "foresee", "gathered", "proposed", "remember"]

@@ -7,10 +7,8 @@ from typing import Any
 
 from roundsman.guard import events as ev
 from roundsman.guard.evolve import evolve
-from roundsman.guard.stuck.clock import Clock
 from roundsman.guard.stuck.conversations import heard, joined, new_round, of, where_of
-from roundsman.guard.stuck.cycle import Cycle
-from roundsman.guard.stuck.errors import Failing, SameError
+from roundsman.guard.stuck.evidence import seen
 from roundsman.guard.stuck.memory import (
     BEGUN,
     PAST,
@@ -24,17 +22,7 @@ from roundsman.guard.stuck.memory import (
     Where,
 )
 from roundsman.guard.stuck.narration import replied
-from roundsman.guard.stuck.near import NearDuplicate
 from roundsman.guard.stuck.polling import polled
-from roundsman.guard.stuck.refusals import Refused
-from roundsman.guard.stuck.repeat import Repeat
-from roundsman.guard.stuck.rewrite import Rewrite
-from roundsman.guard.stuck.signals import Signal
-
-SIGNALS: tuple[Signal, ...] = (
-    Repeat(), NearDuplicate(), SameError(), Failing(), Cycle(), Clock(), Rewrite(), Refused(),
-)  # fmt: skip
-"""The signals that look at calls. Polls, narration and blank replies are judged by themselves."""
 
 RULE = "repetition"
 WITHHELD = "withheld"
@@ -58,12 +46,14 @@ def _action_begins(m: Memory, e: ev.ActionBegins) -> Memory:
         talks=_quiet(mine.talks, e.agent),
         due=max(0, mine.due - 1),
     )
-    if e.loop in m.cut_for:  # the round that follows goes another way
-        m = evolve(m, cut_for={loop: c for loop, c in m.cut_for.items() if loop != e.loop})
+    cut_for = m.cut_for
+    if e.loop in cut_for:  # the round that follows goes another way
+        cut_for = {loop: c for loop, c in cut_for.items() if loop != e.loop}
     return evolve(
         m,
         open={**m.open, e.id: where},
         talking=heard(m, where, mine),
+        cut_for=cut_for,
         number=m.number + 1,
     )
 
@@ -75,33 +65,36 @@ def _action_ends(m: Memory, e: ev.ActionEnds) -> Memory:
     m = joined(m, e.id, where)
     mine = of(m, where)
     call = mine.flying.get(e.id) or Asked(e.call, "", e.tool, e.effect)
-    mine = evolve(mine, flying={k: v for k, v in mine.flying.items() if k != e.id})
-    m = evolve(m, open={k: v for k, v in m.open.items() if k != e.id}, answered=where)
+    flying = {k: v for k, v in mine.flying.items() if k != e.id}
+    left = {k: v for k, v in m.open.items() if k != e.id}
     if e.status in ("blocked", "unknown"):
-        return evolve(m, talking=heard(m, where, mine))
+        talking = heard(m, where, evolve(mine, flying=flying))
+        return evolve(m, open=left, answered=where, talking=talking)
     now = Outcome(call, e.print, e.shape, e.fault, step=mine.step, number=m.number)
     if call.effect == "poll":
-        mine = evolve(mine, polls=polled(mine, now, e.at))
-        return evolve(m, talking=heard(m, where, mine))
-    points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(mine, now)))
+        mine = evolve(mine, flying=flying, polls=polled(mine, now, e.at))
+        return evolve(m, open=left, answered=where, talking=heard(m, where, mine))
+    points = seen(mine, now)
     fresh = not now.fault and all(o.print != now.print for o in mine.past)
-    now = evolve(now, points=points, fresh=fresh)
     past, written, progress = mine.past, mine.written, fresh and not points
     if call.alters and not now.fault:
         if call.call not in written:
             m = evolve(m, talking={w: _only(c, call.call) for w, c in m.talking.items()})
             past = _only(mine, call.call).past
-            progress, now = True, evolve(now, points=(), fresh=True)
+            progress, points, fresh = True, (), True
         written = (*(w for w in written if w != call.call), call.call)[-WRITTEN:]
+    now = evolve(now, points=points, fresh=fresh)
     mine = evolve(
         mine,
+        flying=flying,
         past=(*past, now)[-PAST:],
         written=written,
         run=(call.call, mine.run[1] + 1 if mine.run[0] == call.call else 1),
         warned=mine.warned and not progress,
         withheld=0 if progress else mine.withheld,
     )
-    return evolve(m, talking=heard(m, where, mine), number=m.number + 1)
+    talking = heard(m, where, mine)
+    return evolve(m, open=left, answered=where, talking=talking, number=m.number + 1)
 
 
 def _only(conversation: Conversation, call: str) -> Conversation:
@@ -129,15 +122,17 @@ def _step_ends(m: Memory, e: ev.StepEnds) -> Memory:
     where = m.replies.get(e.id)
     if where is None:  # a later record of a reply that was read already
         return m
-    m = evolve(m, replies={k: v for k, v in m.replies.items() if k != e.id})
+    replies = {k: v for k, v in m.replies.items() if k != e.id}
     mine = m.talking.get(where)
     if mine is None or e.calls is None or e.error:
-        return m
+        return evolve(m, replies=replies)
+    talks = mine.talks
     if e.agent[:1] != "(":  # a call that no agent makes is nobody's turn
-        said = replied(mine.talks.get(e.agent, Talk()), e.calls, e.said, e.announces)
-        talks = {**_quiet(mine.talks, e.agent), e.agent: said}
-        mine = evolve(mine, talks=dict(list(talks.items())[-TALKERS:]))
-    return evolve(m, talking=heard(m, where, evolve(mine, due=e.calls)))
+        said = replied(talks.get(e.agent, Talk()), e.calls, e.said, e.announces)
+        talks = {**_quiet(talks, e.agent), e.agent: said}
+        talks = dict(list(talks.items())[-TALKERS:])
+    talking = heard(m, where, evolve(mine, talks=talks, due=e.calls))
+    return evolve(m, replies=replies, talking=talking)
 
 
 def _ruled(m: Memory, e: ev.Ruled) -> Memory:
@@ -181,8 +176,8 @@ def _refused(m: Memory, e: ev.Ruled) -> Memory:
         step=mine.step,
         number=m.number,
     )
-    points = tuple((s.name, p) for s in SIGNALS if (p := s.seen(mine, refusal)))
-    return _not_run(m, e, mine, evolve(refusal, points=points, fresh=False))
+    refusal = evolve(refusal, points=seen(mine, refusal), fresh=False)
+    return _not_run(m, e, mine, refusal)
 
 
 def _not_run(m: Memory, e: ev.Ruled, mine: Conversation, outcome: Outcome) -> Memory:
@@ -221,7 +216,23 @@ _FOLD: dict[str, Callable[[Memory, Any], Memory]] = {
 }
 
 
+_last: tuple[Memory, ev.Event, Memory] | None = None
+"""What the last look ahead came to. A rule looks at what the memory will be with an outcome; the fold,
+right after, comes to the same."""
+
+
+def foresee(memory: Memory, event: ev.Event) -> Memory:
+    """As `remember`, of a record that is about to be written."""
+    global _last
+    after = remember(memory, event)
+    _last = (memory, event, after)
+    return after
+
+
 def remember(memory: Memory, event: ev.Event) -> Memory:
     """The memory after this record."""
+    foreseen = _last
+    if foreseen is not None and foreseen[1] is event and foreseen[0] is memory:
+        return foreseen[2]
     change = _FOLD.get(event.kind)
     return memory if change is None else change(memory, event)

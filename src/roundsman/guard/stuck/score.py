@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from roundsman.guard.stuck.fold import SIGNALS, WITHHELD
+from roundsman.guard.stuck.evidence import SIGNALS, asked
+from roundsman.guard.stuck.fold import WITHHELD
 from roundsman.guard.stuck.memory import Asked, Conversation
 
 NEWS = 1.5
@@ -17,6 +18,8 @@ _EXTRA = frozenset(s.name for s in SIGNALS if s.extra)
 def gathered(mine: Conversation, signals: Collection[str]) -> float:
     """Points of the remembered outcomes, in order, under these signals."""
     total = 0.0
+    if not any(outcome.points for outcome in mine.past):
+        return total
     for outcome in mine.past:
         points = [(n, p) for n, p in outcome.points if n in signals or n == WITHHELD]
         if points:
@@ -29,5 +32,5 @@ def gathered(mine: Conversation, signals: Collection[str]) -> float:
 
 def proposed(mine: Conversation, call: Asked, signals: Collection[str]) -> float:
     """Points of a call that is about to run; `-NEW_CALL` for one that resembles none before."""
-    points = [s.asked(mine, call) for s in SIGNALS if s.name in signals]
-    return max((p for p in points if p), default=-NEW_CALL)
+    said = asked(mine, call, signals)
+    return -NEW_CALL if said is None else said
