@@ -24,46 +24,72 @@ class Breaker:
     def __init__(self) -> None:
         self.fired = ""
         self._run: LiveRun | None = None
+        self._clocks: list[WallClock] = []
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._waits = False
         self._cancelling = 0
 
     def watch(self, run: LiveRun) -> None:
         """From now on the runner works for this run."""
         self._run = run
-        self.arm()
-
-    def arm(self) -> None:
-        """Set the timer to what is left."""
-        self.rest()
-        left = None if self._run is None else _left(self._run)
-        if left is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(0.0, left), self._ring)
-
-    def rest(self) -> None:
-        """Nobody waits for an event."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._clocks = [
+            placed.rule
+            for placed in run.rules
+            if isinstance(placed.rule, WallClock) and placed.mode == "enforce" and not placed.asks
+        ]
+        self._arm()
 
     def start(self) -> None:
         """A step begins in this task."""
         self._task = task = asyncio.current_task()
         self._cancelling = 0 if task is None else task.cancelling()
-        self.arm()
+        self._waits = True
+        self._arm()
+
+    def rest(self) -> None:
+        """Nobody waits for an event. The timer goes on: setting it anew with every event would cost more
+        than its looking in vain."""
+        self._waits = False
+
+    def close(self) -> None:
+        """The call is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self) -> None:
+        """Let the timer ring when the time is used, or before: it looks again then."""
+        left = self._left()
+        if left is None:
+            return
+        loop = asyncio.get_running_loop()
+        when = loop.time() + max(0.0, left)
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(when, self._ring)
 
     def _ring(self) -> None:
-        run, task = self._run, self._task
-        if run is None or task is None or task.done():
+        self._timer, run, task = None, self._run, self._task
+        if run is None or task is None or task.done() or not self._waits:
             return
-        if (_left(run) or 0.0) > 0:  # somebody was waited for, which is no work
-            self.arm()
+        if (self._left() or 0.0) > 0:  # somebody was waited for, which is no work
+            self._arm()
             return
         self.fired = "the time is used; what was still running was broken off"
         with suppress(RoundsmanError):  # a journal that cannot be used keeps nothing going
             run.stop(WallClock.name, self.fired, WallClock.name, WallClock.layer)
         task.cancel()
+
+    def _left(self) -> float | None:
+        """Seconds of the wall clock that are left; None when nothing is to be broken off."""
+        run = self._run
+        if run is None or not self._clocks or run.cannot_wait:
+            return None
+        most = min(clock.most(run.account) for clock in self._clocks)
+        return most - run.account.active_at(run.clock())
 
     def last_word(self) -> Event | None:
         """The last event of a run that was broken off; None when it was not.
@@ -77,15 +103,3 @@ class Breaker:
         if task is not None and task.uncancel() > self._cancelling:
             raise asyncio.CancelledError  # the caller wants it to end as well
         return Event(author="roundsman", error_code=STOP_CODE, error_message=self.fired)
-
-
-def _left(run: LiveRun) -> float | None:
-    """Seconds of the wall clock that are left; None when nothing is to be broken off."""
-    clocks = [
-        placed.rule.most(run.account)
-        for placed in run.rules
-        if isinstance(placed.rule, WallClock) and placed.mode == "enforce" and not placed.asks
-    ]
-    if not clocks or run.cannot_wait:
-        return None
-    return min(clocks) - run.account.active_at(run.clock())

@@ -6,11 +6,11 @@ bound only around the steps of a runner (see engine.py), tool runs and the round
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from roundsman.ledger import LiveRun
@@ -33,18 +33,27 @@ GUARDS: WeakKeyDictionary[LiveRun, Any] = WeakKeyDictionary()
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("roundsman_scope", default=None)
 _SHARE: ContextVar[str] = ContextVar("roundsman_share", default="(direct call)")
-_RUN: ContextVar[LiveRun | None] = ContextVar("roundsman_run", default=None)
-_ACTION: ContextVar[str] = ContextVar("roundsman_action", default="")
-_ACTIONS: ContextVar[tuple[str, ...]] = ContextVar("roundsman_actions", default=())
-_CHAIN: ContextVar[tuple[str, ...]] = ContextVar("roundsman_chain", default=())
-
 _LOOP: ContextVar[str] = ContextVar("roundsman_loop", default="")
+
+
+class _Inside(NamedTuple):
+    """What code runs inside of: a run, its innermost action and all of them, and the agents whose
+    tools those are."""
+
+    run: LiveRun | None = None
+    action: str = ""
+    actions: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
+
+
+_NOWHERE = _Inside()
+_INSIDE: ContextVar[_Inside] = ContextVar("roundsman_inside_of", default=_NOWHERE)
 
 
 def current_run() -> LiveRun | None:
     """The run whose code this is, or None outside of runs."""
     scope = _SCOPE.get()
-    return scope.run if scope is not None and scope.run is not None else _RUN.get()
+    return scope.run if scope is not None and scope.run is not None else _INSIDE.get().run
 
 
 def run_to_charge() -> LiveRun | None:
@@ -63,40 +72,46 @@ def current_share() -> str:
     return _SHARE.get()
 
 
-@contextmanager
-def entered(scope: Scope) -> Iterator[None]:
+class Bind:
+    """A value of a context variable around a block. A generator would cost more, and this is done with
+    every event and every call of a tool."""
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
+        self._variable, self._value = variable, value
+
+    def __enter__(self) -> None:
+        self._token = self._variable.set(self._value)
+
+    def __exit__(self, *_: object) -> None:
+        self._variable.reset(self._token)
+
+
+def entered(scope: Scope) -> AbstractContextManager[None]:
     """Bind a runner's call around one of its steps."""
-    token = _SCOPE.set(scope)
-    try:
-        yield
-    finally:
-        _SCOPE.reset(token)
+    return Bind(_SCOPE, scope)
 
 
-@contextmanager
-def charged_to(share: str) -> Iterator[None]:
+def charged_to(share: str) -> AbstractContextManager[None]:
     """Charge calls that no agent announces to this share."""
-    token = _SHARE.set(share)
-    try:
-        yield
-    finally:
-        _SHARE.reset(token)
+    return Bind(_SHARE, share)
 
 
 def current_action_id() -> str:
     """Id of the action this code runs in (`a1`, `a2` ...): what a finding cites as evidence.
     Empty outside of actions."""
-    return _ACTION.get()
+    return _INSIDE.get().action
 
 
 def current_actions() -> tuple[str, ...]:
     """Ids of all actions this code runs in, outermost first."""
-    return _ACTIONS.get()
+    return _INSIDE.get().actions
 
 
 def current_chain() -> tuple[str, ...]:
     """Agents whose tools are running around this code, outermost first."""
-    return _CHAIN.get()
+    return _INSIDE.get().chain
 
 
 def place_of(context: Any) -> str:
@@ -112,27 +127,20 @@ def current_loop() -> str:
     return _LOOP.get()
 
 
-@contextmanager
-def looping(path: str) -> Iterator[None]:
+def looping(path: str) -> AbstractContextManager[None]:
     """Bind the loop whose rounds run inside."""
-    token = _LOOP.set(path)
-    try:
-        yield
-    finally:
-        _LOOP.reset(token)
+    return Bind(_LOOP, path)
 
 
-@contextmanager
-def bound(run: LiveRun, action: str = "", agent: str = "") -> Iterator[None]:
+def bound(run: LiveRun, action: str = "", agent: str = "") -> AbstractContextManager[None]:
     """Bind the account, and the action and agent when inside of one."""
-    run_token = _RUN.set(run)
-    action_token = _ACTION.set(action or _ACTION.get())
-    actions_token = _ACTIONS.set((*_ACTIONS.get(), action) if action else _ACTIONS.get())
-    chain_token = _CHAIN.set((*_CHAIN.get(), agent) if agent else _CHAIN.get())
-    try:
-        yield
-    finally:
-        _CHAIN.reset(chain_token)
-        _ACTIONS.reset(actions_token)
-        _ACTION.reset(action_token)
-        _RUN.reset(run_token)
+    outer = _INSIDE.get()
+    return Bind(
+        _INSIDE,
+        _Inside(
+            run,
+            action or outer.action,
+            (*outer.actions, action) if action else outer.actions,
+            (*outer.chain, agent) if agent else outer.chain,
+        ),
+    )

@@ -96,6 +96,7 @@ def _run_async(original: Any) -> Any:
             if (last := breaker.last_word() or _farewell(scope)) is not None:
                 yield last
         finally:
+            breaker.close()
             with entered(scope):
                 await events.aclose()
             if scope.close is not None:

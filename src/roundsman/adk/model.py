@@ -25,7 +25,6 @@ from roundsman.adk.past_objects import (
     hook_class,
     is_hooked,
     mark,
-    steps_inside,
 )
 from roundsman.adk.tickets import TICKETS
 from roundsman.errors import RefusedToStart
@@ -42,12 +41,11 @@ def is_guarded(model: Any) -> bool:
 def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
     """The subclass of `cls` whose calls are judged; the same one every time."""
 
-    async def generate_content_async(
+    def generate_content_async(
         self: Any, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncIterator[LlmResponse]:
         call = super(guarded, self).generate_content_async
-        async for response in _judged(call, self, llm_request, stream):
-            yield response
+        return _judged(call, self, llm_request, stream)
 
     def connect(self: Any, llm_request: LlmRequest) -> Any:
         return _connected(super(guarded, self).connect, self, llm_request)
@@ -68,15 +66,17 @@ def guarded_class(cls: type[BaseLlm]) -> type[BaseLlm]:
     return guarded
 
 
-async def _judged(
+def _judged(
     call: Any, model: Any, request: LlmRequest, stream: bool = False
 ) -> AsyncIterator[LlmResponse]:
-    def inside(again: LlmRequest, streamed: bool) -> AsyncIterator[LlmResponse]:
-        return steps_inside(model, lambda: call(again, streamed))
+    once = partial(judged, call, model, request, stream)
+    return once() if getattr(model, "wait_after", None) is None else _patient(once, model, request)
 
+
+async def _patient(once: Any, model: Any, request: LlmRequest) -> AsyncIterator[LlmResponse]:
     ticket = TICKETS.take(request)
     run = ticket.run if ticket else run_to_charge()
-    async for response in attempts(lambda: judged(inside, model, request, stream), model, run):
+    async for response in attempts(once, model, run):
         yield response
 
 
@@ -115,6 +115,8 @@ def leaves_of(model: BaseLlm) -> list[BaseLlm] | None:
 
 def guard_model(model: BaseLlm) -> BaseLlm:
     """Guard this object in place (FallbackModel: its leaves) and return it."""
+    if is_guarded(model) and _CALL not in model.__dict__:  # asked before every call
+        return model
     leaves = leaves_of(model)
     if leaves is not None:
         for leaf in leaves:

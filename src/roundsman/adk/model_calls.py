@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -22,6 +22,7 @@ from roundsman.adk.current import (
     current_share,
     run_to_charge,
 )
+from roundsman.adk.past_objects import StepsInside
 from roundsman.adk.providers import withheld
 from roundsman.adk.replies import Reply
 from roundsman.adk.reports import STOP_CODE, empty_answer, report_reply
@@ -49,15 +50,17 @@ PRICES: dict[str, Prices] = {}
 async def judged(
     call: Any, model: BaseLlm, request: LlmRequest, stream: bool
 ) -> AsyncGenerator[LlmResponse, None]:
-    """The replies of `call(request, stream)`, or what the guard says in place of them."""
+    """The replies of `call(request, stream)`, made inside of `model`, or what the guard says in place of
+    them."""
     ticket = TICKETS.take(request)
     run = ticket.run if ticket else run_to_charge()
     if run is None:  # a call outside of any run is not ours to judge
         if why := _stray(model):
             yield LlmResponse(error_code=STOP_CODE, error_message=why)
             return
-        async for response in call(request, stream):
-            yield response
+        async with aclosing(StepsInside(model, lambda: call(request, stream))) as responses:
+            async for response in responses:
+                yield response
         return
     agent = ticket.agent if ticket else current_share()
     asked = _proposal(run, agent, model, request, ticket)
@@ -85,7 +88,7 @@ async def judged(
     talk = _screened(run, agent, request)
     cut: LlmResponse | None = None
     try:
-        async with _closing(call(request, stream)) as responses:
+        async with aclosing(StepsInside(model, lambda: call(request, stream))) as responses:
             async for response in responses:
                 if talk is not None and not response.partial:
                     tail, response = talk.tail(), await talk.whole(response)
@@ -137,10 +140,6 @@ def _screened(run: LiveRun, agent: str, request: LlmRequest) -> Reply | None:
         return None
     told = request.config.system_instruction if request.config else None
     return Reply(screen, run, agent, told if isinstance(told, str) else "")
-
-
-def _closing(responses: Any) -> Any:
-    return aclosing(responses) if hasattr(responses, "aclose") else nullcontext(responses)
 
 
 def _too_long(run: LiveRun, settler: Settler) -> bool:

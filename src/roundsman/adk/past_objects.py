@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from inspect import isfunction
 from typing import Any
+
+from roundsman.adk.current import Bind
 
 _INSIDE: ContextVar[Any] = ContextVar("roundsman_inside", default=None)
 _MARK = "_roundsman"
@@ -20,15 +22,10 @@ Hook = Callable[[type[Any], Callable[..., Any]], Callable[..., Any]]
 """Takes a class and its own function, gives what is put in its place."""
 
 
-@contextmanager
-def inside(held: Any) -> Iterator[None]:
+def inside(held: Any) -> AbstractContextManager[None]:
     """Bind the object whose judged call this code is: what its class calls of its bases is no other
     call. None: whatever is called now is one."""
-    token = _INSIDE.set(held)
-    try:
-        yield
-    finally:
-        _INSIDE.reset(token)
+    return Bind(_INSIDE, held)
 
 
 def held_inside() -> Any:
@@ -36,20 +33,28 @@ def held_inside() -> Any:
     return _INSIDE.get()
 
 
-async def steps_inside(held: Any, call: Callable[[], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-    """What `call` yields, each step of it inside: a suspended generator must not leave that behind."""
-    with inside(held):
-        steps = call()
-    try:
-        while True:
-            with inside(held):
-                step = await anext(steps, steps)
-            if step is steps:
-                return
-            yield step
-    finally:
-        if hasattr(steps, "aclose"):
-            await steps.aclose()
+class StepsInside:
+    """What `call` yields, each step of it inside: a suspended generator must not leave that behind. No
+    generator itself, which the event loop would keep book of."""
+
+    __slots__ = ("_held", "_steps")
+
+    def __init__(self, held: Any, call: Callable[[], AsyncIterator[Any]]) -> None:
+        self._held = held
+        with inside(held):
+            self._steps = call()
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        with inside(self._held):
+            return await anext(self._steps)
+
+    async def aclose(self) -> None:
+        """Close what was called, if it can be."""
+        if hasattr(self._steps, "aclose"):
+            await self._steps.aclose()
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from google.genai import types
 
 from roundsman.adk.current import GUARDS
 from roundsman.adk.tokens import CHARS_PER_TOKEN
-from roundsman.adk.usage import Usage
+from roundsman.adk.usage import NOTHING, Usage
 from roundsman.guard.events import StepBegins, StepEnds
 from roundsman.guard.gist import gist
 from roundsman.guard.streaming import StepStreams
@@ -25,8 +25,7 @@ class Settler:
 
     def __init__(self, run: LiveRun, step: StepBegins) -> None:
         self._run, self._step = run, step
-        self._usage = Usage()
-        self._partial = Usage()
+        self._usage = self._partial = NOTHING
         self._charged: StepEnds | None = None
         self._last: Any = None
         self._text: list[str] = []

@@ -26,7 +26,7 @@ class Usage:
         """The usage of one response or chunk."""
         said = getattr(response, "usage_metadata", None)
         if said is None:
-            return cls()
+            return NOTHING
         return cls(
             _count(said.prompt_token_count),
             _count(said.cached_content_token_count),
@@ -38,10 +38,14 @@ class Usage:
 
     def most(self, other: Usage) -> Usage:
         """Part by part the larger: running totals, repeated in every chunk, are not added."""
+        if self is NOTHING or other is NOTHING:
+            return other if self is NOTHING else self
         return Usage(*(_larger(getattr(self, n), getattr(other, n)) for n in _PARTS))
 
     def or_else(self, other: Usage) -> Usage:
         """This usage, and `other` for the parts it does not report."""
+        if self is NOTHING or other is NOTHING:
+            return other if self is NOTHING else self
         mine = (getattr(self, n) for n in _PARTS)
         theirs = (getattr(other, n) for n in _PARTS)
         return Usage(*(b if a is None else a for a, b in zip(mine, theirs, strict=True)))
@@ -81,6 +85,8 @@ class Usage:
         return (fresh + cached * price_cached + (tokens - read) * price_out) / 1e6
 
 
+NOTHING = Usage()
+"""A reply that reports nothing, as most chunks of a stream."""
 _PARTS = tuple(f.name for f in fields(Usage))
 
 

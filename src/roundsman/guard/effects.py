@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 _VERBS = frozenset(
@@ -71,6 +72,7 @@ def looks_like_a_write(tool: str, args: Mapping[str, Any]) -> bool:
     return _verb(tool)
 
 
+@lru_cache(maxsize=512)
 def _verb(name: str) -> bool:
     """Whether the first two words of a name hold a verb of change; `get_orders` reads."""
     words = [w.lower() for w in _WORD.findall(name)[:2]]
