@@ -206,7 +206,7 @@ class _Opener:
         clock: Callable[[], float],
     ) -> None:
         self._policy, self._store, self._home, self._clock = policy, store, home, clock
-        self._rules = rules_for(policy)
+        self._rules, self._digest = rules_for(policy), policy.digest
 
     @property
     def store(self) -> Store:
@@ -220,10 +220,10 @@ class _Opener:
         self.store.info(run_id)  # an unknown id is told with those it may be meant for
         records = self.store.records(run_id)
         began = str(records[0].body.get("policy")) if records else ""
-        if began != self._policy.digest:
+        if began != self._digest:
             raise SetupChanged(
                 f"run {run_id} began under policy {began[:12] or 'none'}, this app is guarded by "
-                f"{self._policy.digest[:12]}; guard it by the same policy to go on"
+                f"{self._digest[:12]}; guard it by the same policy to go on"
             )
         return LiveRun.reopen(self.store, self._rules, run_id, self._clock)
 
@@ -231,7 +231,7 @@ class _Opener:
         return LiveRun.start(
             self.store,
             self._rules,
-            policy=self._policy.digest,
+            policy=self._digest,
             question=question,
             clock=self._clock,
         )

@@ -108,9 +108,11 @@ class SideDoors:
         if run is None:
             return
         pending = self._pending.setdefault(invocation_context.invocation_id, set())
-        pending |= event.long_running_tool_ids or set()
-        note_inputs(run, event)
-        pending -= {r.id for r in event.get_function_responses()}
+        if event.long_running_tool_ids:
+            pending |= event.long_running_tool_ids
+        if pending:
+            note_inputs(run, event)
+            pending -= {r.id for r in event.get_function_responses()}
         path = self.coverage.stray_result(run, event)
         if path and (invocation_context.invocation_id, event.author) not in self._remote:
             why = f"the result of {path} came without passing the guard"

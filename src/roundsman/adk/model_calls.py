@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -34,7 +33,7 @@ from roundsman.adk.tokens import measure_prompt
 from roundsman.adk.waiting import pause
 from roundsman.guard import Kind, Verdict
 from roundsman.guard.events import Ruled, StepBegins
-from roundsman.guard.rules.budgets import dollars
+from roundsman.guard.rules.budgets import most_dollars
 from roundsman.guard.rules.finish import ReportDue
 from roundsman.guard.work import Report, forced_report
 from roundsman.ledger import LiveRun, Past
@@ -179,7 +178,7 @@ def _proposal(
     lookup = PRICES.get(run.account.policy)
     most = request.config.max_output_tokens if request.config else None
     prices = lookup(name) if lookup else None
-    step = StepBegins(
+    return StepBegins(
         id=run.next_step_id(),
         loop=current_loop(),
         agent=agent,
@@ -191,8 +190,8 @@ def _proposal(
         max_output_tokens=most,
         reserved_tokens=prompt + (most or 0),
         prices=prices,
+        reserved_usd=most_dollars(prompt, most or 0, prices),
     )
-    return replace(step, reserved_usd=dollars(step, most or 0))
 
 
 def live_proposal(run: LiveRun, agent: str, model: BaseLlm, request: LlmRequest) -> StepBegins:

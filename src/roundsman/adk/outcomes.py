@@ -47,7 +47,11 @@ def settle(
     if run.waits and (action.nested or action.id in run.held):
         return ALLOW  # it was left in the middle: no outcome, or it would count as done
     kept = result if told is None else told
+    bare = without_ids(result)
     text = canonical(kept)
+    prints = result_prints(
+        bare, status, says_status(result), text if kept is bare else canonical(bare)
+    )
     if len(text) > KEEP_CHARS:
         kept = {"cut": text[:KEEP_CHARS], "characters": len(text)}
     return run.settle(
@@ -56,7 +60,7 @@ def settle(
             tool=action.tool,
             status=status,
             call=action.call,
-            **result_prints(without_ids(result), status, says_status(result)),
+            **prints,
             effect=action.effect,
             result=kept,
         ),

@@ -156,7 +156,9 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             return stranger
         if self.names is not None and (unnamed := self.names.refusal(run, tool)) is not None:
             return unnamed
-        tool_args.pop(self._key_parameter(tool), None)  # a key the model made up says nothing
+        key_name = self._key_parameter(tool)
+        if key_name:
+            tool_args.pop(key_name, None)  # a key the model made up says nothing
         prints = call_prints(tool.name, tool_args, self._effects.get(tool.name))
         past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
@@ -192,7 +194,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if verdict.kind is Kind.AMEND:
             tool_args.update(apart(action.args))
         tool_args.update(action.idempotency)
-        verdict = replace(verdict, changes=own.changes + verdict.changes)
+        if own.changes:
+            verdict = replace(verdict, changes=own.changes + verdict.changes)
         OPEN[key_of(tool_context)] = Open(run, self, action, verdict, tool, proposed=not later)
         for_ever = self._scheduler.draw(run, tool, action, tool_context)
         if for_ever:
@@ -236,8 +239,10 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         signature = signature_of(tool, bounded) if bounded else None
         action = run.next_action_id()
         parameter = self._key_parameter(tool)
-        before = run.retried.get(parameter) if prints else None  # an attempt at this very call
-        key = before or key_for(run.run_id, action)
+        key = ""
+        if parameter:
+            before = run.retried.get(parameter) if prints else None  # an attempt at this very call
+            key = before or key_for(run.run_id, action)
         return ActionBegins(
             id=action,
             loop=current_loop(),

@@ -41,6 +41,6 @@ def says_status(result: Any) -> bool:
 
 def without_ids(result: Any) -> Any:
     """The result without what the run itself put in, so that equal answers have equal prints."""
-    if isinstance(result, dict):
+    if isinstance(result, dict) and "evidence_id" in result:
         return {k: v for k, v in result.items() if k != "evidence_id"}
     return result

@@ -107,6 +107,8 @@ class Scheduler:
         if not self._on:
             return ""
         line = _line(run)
+        if not line.turns.asks:
+            return ""
         if context.tool_confirmation is not None:
             with line.lock:
                 line.turns.decided(context.function_call_id or "")
@@ -229,7 +231,8 @@ class Scheduler:
     def _leave(self, place: _Place) -> None:
         if place.in_thread:
             return
-        place.line.change(lambda turns: turns.release(place.turn))
+        if place.turn.state is not State.OVER:
+            place.line.change(lambda turns: turns.release(place.turn))
         if self._places.get(id(place.context)) is place:
             del self._places[id(place.context)]
 
@@ -250,7 +253,8 @@ class Scheduler:
 
 
 def _line(run: LiveRun) -> _Line:
-    return _LINES.setdefault(run, _Line())
+    line = _LINES.get(run)
+    return _LINES.setdefault(run, _Line()) if line is None else line
 
 
 def _batch(context: Any) -> tuple[Any, ...]:
@@ -261,10 +265,13 @@ def _batch(context: Any) -> tuple[Any, ...]:
 
 
 def _on_pool(tool: Any, context: Any) -> bool:
-    if not isinstance(tool, FunctionTool) or getattr(context, "run_config", None) is None:
+    config = getattr(context, "run_config", None)
+    if config is None or config.tool_thread_pool_config is None:
+        return False
+    if not isinstance(tool, FunctionTool):
         return False
     func = inspect.unwrap(tool.func)
     is_async = inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
         type(func).__call__  # the engine looks it up so too
     )
-    return context.run_config.tool_thread_pool_config is not None and not is_async
+    return not is_async

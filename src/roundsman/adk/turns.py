@@ -93,6 +93,11 @@ class Turns:
         """Turns that hold a place, in the order drawn."""
         return tuple(self._line)
 
+    @property
+    def asks(self) -> bool:
+        """Whether a person decides on any call."""
+        return bool(self._asked)
+
     def undecided(self, batch: Hashable) -> str:
         """Why a further write of this batch is refused: a person has not decided on an earlier
         one. Empty when there is none."""

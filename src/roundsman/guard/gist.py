@@ -21,6 +21,8 @@ _EMPTY = "00"
 
 def gist(text: str) -> str:
     """The sketch of a text's words, numbers masked (64 hex digits); empty for a blank text."""
+    if not text:
+        return ""
     words = set(_WORDS.findall(shape(text[:LARGEST].lower())))
     if not words:
         return ""

@@ -137,10 +137,12 @@ def call_prints(tool: str, args: Mapping[str, Any], effect: str | None) -> CallP
     }
 
 
-def result_prints(result: Any, status: str, declared: bool = False) -> ResultPrints:
+def result_prints(
+    result: Any, status: str, declared: bool = False, text: str | None = None
+) -> ResultPrints:
     """The prints of a result. `declared`: the tool itself said its status, so its text is not
-    searched for failures."""
-    masked = mask(canonical(result))
+    searched for failures. `text` is its canonical JSON, where that is known."""
+    masked = mask(canonical(result) if text is None else text)
     said = text_of(result)
     failed = status == "error" or (not declared and status != "blocked" and reports_failure(said))
     return {

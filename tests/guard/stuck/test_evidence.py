@@ -19,7 +19,9 @@ calls = st.builds(
     alters=st.sampled_from(["", "", "", "seems", "declared"]),
     agent=st.sampled_from(["", "one", "two"]),
 )
-points = st.lists(st.tuples(st.sampled_from(sorted(NAMES)), st.sampled_from([0.5, 1.0])), max_size=2)
+points = st.lists(
+    st.tuples(st.sampled_from(sorted(NAMES)), st.sampled_from([0.5, 1.0])), max_size=2
+)
 outcomes = st.builds(
     Outcome,
     asked=calls,

@@ -60,8 +60,14 @@ def grant(event: StepBegins, most: int, why: str, rule: str, numbers: Any) -> Ve
 
 def dollars(event: StepBegins, output: int) -> float:
     """The most the call can cost with that many output tokens."""
-    price_in, price_out = (event.prices or (0.0, 0.0))[:2]
-    return (event.prompt_tokens * price_in + output * price_out) / 1e6
+    return most_dollars(event.prompt_tokens, output, event.prices)
+
+
+def most_dollars(prompt: int, output: int, prices: tuple[float, ...] | None) -> float:
+    """The same of so many tokens at these prices (dollars a million, input and output); 0 when they are
+    unknown."""
+    price_in, price_out = (prices or (0.0, 0.0))[:2]
+    return (prompt * price_in + output * price_out) / 1e6
 
 
 def too_long(event: StepStreams, rule: str) -> Verdict | None:

@@ -23,6 +23,8 @@ _ANNOUNCES = re.compile(
 def announces(text: str) -> bool:
     """Whether a text says what its speaker is about to do. Knows English only: an agent that
     answers the same label for the same kind of item must never be taken for one that talks."""
+    if not text:
+        return False
     return _ANNOUNCES.search(text[:300]) is not None or _ANNOUNCES.search(text[-300:]) is not None
 
 
