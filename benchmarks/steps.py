@@ -8,6 +8,9 @@ import logging
 import pstats
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,7 +25,7 @@ from google.genai import types
 
 from roundsman import guarded, load_policy
 from roundsman.adk import ScriptedModel, call
-from roundsman.ledger import open_store
+from roundsman.ledger import Store, open_store
 from roundsman.policy import Policy
 
 OUT_OF_REACH = """\
@@ -68,32 +71,32 @@ async def _run(app: App, service: Any) -> float:
     return time.process_time() - before
 
 
-def _once(steps: int, guard: bool, durable: bool) -> float:
+def _once(steps: int, guard: bool, durable: bool, store: Store | None = None) -> float:
+    """CPU seconds of one run. A process has one journal, so runs that are compared share it."""
     logging.getLogger("google_adk").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         app = _app(steps, "bench")
-        store = None
         if guard:
-            store = open_store(folder)
-            app = guarded(app, out_of_reach(folder), store=store)
+            app = guarded(app, out_of_reach(folder), store=store or open_store(folder))
         service: Any = InMemorySessionService()
         if durable:
             service = SqliteSessionService(str(folder / "sessions.db"))
-        spent = asyncio.run(_run(app, service))
-        if store is not None:
-            store.close()
-        return spent
+        return asyncio.run(_run(app, service))
 
 
 def step_cost(steps: int, durable: bool, repeat: int) -> tuple[float, float]:
-    """(bare, guarded) CPU seconds of a run, medians of interleaved repetitions."""
+    """(bare, guarded) CPU seconds of a run, medians of interleaved repetitions. The bare ones are of a
+    process of their own, in which the guard never put its hooks into the engine."""
     bare, guard = list[float](), list[float]()
-    for turn in range(repeat + 1):
-        one, two = _once(steps, False, durable), _once(steps, True, durable)
-        if turn:  # the first of each warms up
-            bare.append(one)
-            guard.append(two)
+    alone = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    with tempfile.TemporaryDirectory() as name, closing(open_store(Path(name))) as store, alone:
+        for turn in range(repeat + 1):
+            one = alone.submit(_once, steps, False, durable).result()
+            two = _once(steps, True, durable, store)
+            if turn:  # the first of each warms up
+                bare.append(one)
+                guard.append(two)
     return median(bare), median(guard)
 
 

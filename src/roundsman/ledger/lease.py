@@ -115,12 +115,15 @@ class Lease:
     def entry(self) -> tuple[str, Sequence[object]]:
         """The statement that enters the lease, for a run nobody else can know yet."""
         pid = os.getpid()
+        start = _STARTS.get(pid)  # a child of fork is another process
+        if start is None:
+            start = _STARTS[pid] = process_start(pid)
         _heart(self._db).leases.add(self)
         return (
             f"insert into leases values(?,?,?,?,?,{self._db.clock},{self._db.clock}) "
             "on conflict(run_id) do update set holder=excluded.holder, pid=excluded.pid, "
             "host=excluded.host, start=excluded.start, since=excluded.since, beat=excluded.beat",
-            (self._run, self.holder, pid, socket.gethostname(), process_start(pid)),
+            (self._run, self.holder, pid, socket.gethostname(), start),
         )
 
     def beat(self, db: Database) -> None:
@@ -196,6 +199,8 @@ def beat_all(db: Database) -> None:
 
 
 _RELEASE = "delete from leases where run_id=? and holder=?"
+_STARTS: dict[int, str] = {}
+"""When this process started, by its id."""
 _HEARTS: dict[str, _Heart] = {}
 _HEARTS_LOCK = threading.Lock()
 if hasattr(os, "register_at_fork"):  # threads do not come along, and no more do their leases
