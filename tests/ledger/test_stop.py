@@ -10,7 +10,7 @@ import pytest
 from journals import Journal
 
 from roundsman.errors import LedgerError, RunOver
-from roundsman.guard import Kind
+from roundsman.guard import Account, Kind, Placed, Verdict
 from roundsman.guard import events as ev
 from roundsman.ledger import LiveRun, RunInfo, Store, stop_run
 from roundsman.ledger.stop import await_stop
@@ -30,6 +30,49 @@ for line in sys.stdin:
 stopped = run.account.stopped
 run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
 """
+
+
+class AsksToStop:
+    """A rule while which is asked somebody wants the run to end."""
+
+    name, layer, watches = "asks", "model", frozenset({"step_begins"})
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def judge(self, account: Account, event: ev.Event) -> Verdict | None:
+        self.store.request_stop("r1", "eve")
+        return None
+
+
+def test_no_intent_is_on_record_behind_a_request_to_stop(journal: Journal) -> None:
+    store, other = journal.open(), journal.open()
+    run = LiveRun.start(store, [Placed(AsksToStop(other))], policy="p", run_id="r1")
+    run.propose(ev.ActionBegins(id="a1", tool="dig"))
+    run.settle(ev.ActionEnds(id="a1", tool="dig"))  # it waits for the next record that is durable
+    verdict, _ = run.propose(ev.StepBegins(id="s1", agent="a"))
+    assert (verdict.kind, verdict.stop) == (Kind.STOP, "aborted")
+    assert (run.account.steps, run.account.reserved) == (0, {})
+    kinds = [r.kind for r in other.whole("r1")]
+    assert kinds == ["run_begins", "action_begins", "action_ends", "ruled"]
+    run.end("aborted")
+    other.whole("r1")
+
+
+def test_a_request_that_is_withdrawn_at_once_stops_nothing(journal: Journal) -> None:
+    store, other = journal.open(), journal.open()
+    run = LiveRun.start(store, [Placed(AsksToStop(other))], policy="p", run_id="r1")
+    look, looks = store.stop_request, list[object]()
+
+    def withdrawn(run_id: str) -> tuple[float, str] | None:
+        looks.append(found := look(run_id))
+        other.withdraw_stop("r1")
+        return found if len(looks) == 1 else None
+
+    store.stop_request = withdrawn  # type: ignore[method-assign]
+    verdict, _ = run.propose(ev.StepBegins(id="s1", agent="a"))
+    assert (verdict.kind, run.account.stopped, len(looks)) == (Kind.ALLOW, None, 2)
+    assert [r.kind for r in other.whole("r1")] == ["run_begins", "step_begins"]
 
 
 def test_a_run_of_another_process_is_stopped_at_its_next_call(journal: Journal) -> None:
@@ -52,10 +95,7 @@ def test_a_run_of_another_process_is_stopped_at_its_next_call(journal: Journal) 
     store = journal.open()
     assert stop_run(store, "r1", "eve@desk") == "stopping"
     assert stop_run(store, "r1", "adam@desk") == "stopping"  # the first is on record
-    said = [step()]
-    while journal.url and said[-1] == "ALLOW":  # a server is not asked for each call
-        said.append(step())
-    assert said[-1] == "STOP"
+    assert step() == "STOP"
     child.communicate()
     assert store.info("r1").status == "stopped"
     ended = store.records("r1")[-1].body

@@ -50,14 +50,17 @@ class Database(Protocol):
         """All statements inside or none; it waits for other writers at its beginning."""
         ...
 
-    def journal(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
+    def journal(
+        self, rows: Sequence[RecordRow], holder: str | None, unless_stopped: bool = False
+    ) -> bool:
         """Append records of one run, durable on return: the hot path.
 
         Args:
             rows: at least one, all of the same run.
             holder: append only while this holder has the run's lease. None: whoever has it.
+            unless_stopped: append only while nobody has asked the run to stop.
 
-        Returns False, and appends nothing, when somebody else has the lease.
+        Returns False, and appends nothing, when that is not so.
         """
         ...
 

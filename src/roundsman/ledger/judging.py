@@ -26,6 +26,9 @@ class Judges(Waits):
     @abstractmethod
     def _refuse_broken(self) -> None: ...
 
+    @abstractmethod
+    def _begin_unless_stopped(self, event: ev.Event) -> bool: ...
+
     def judge(self, event: ev.Event) -> Verdict:
         """Judge and record what was said; the event itself is not written."""
         with self._lock:
@@ -49,7 +52,6 @@ class Judges(Waits):
         """
         with self._lock:
             self._refuse_broken()
-            self.heed()
             event = event.timed(self.clock())
             judged = decide(self.rules, self.account, event)
             if self.cannot_wait and judged.verdict.kind is Kind.ASK:
@@ -58,8 +60,15 @@ class Judges(Waits):
             if verdict.kind <= Kind.AMEND:
                 self.note(judged, event, durable=False)  # rides with the intent
                 allowed = event if verdict.event is None else verdict.event
-                self.write(allowed)
-                return verdict, allowed  # type: ignore[return-value]
+                while self.account.stopped is None:
+                    if self._begin_unless_stopped(allowed):
+                        return verdict, allowed  # type: ignore[return-value]
+                    self.heed(at_once=True)  # or it was withdrawn meanwhile, and it may after all
+            else:
+                self.heed()
+            if self.account.stopped is not None:
+                judged = decide(self.rules, self.account, event)
+                verdict = judged.verdict
             self.note(judged, event, durable=verdict.kind is not Kind.ASK)
             self._ask(judged, event)
             return verdict, event

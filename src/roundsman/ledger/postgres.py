@@ -40,7 +40,8 @@ _JOURNAL = """with held as materialized (
   select 1 from leases where run_id = %s and (%s::text is null or holder = %s::text) for share)
 insert into records
 select * from unnest(%s::text[], %s::int[], %s::text[], %s::float8[], %s::text[], %s::text[])
-where %s::text is null or exists (select 1 from held)"""
+where (%s::text is null or exists (select 1 from held))"""
+_UNLESS_STOPPED = f"{_JOURNAL} and not exists (select 1 from stops where run_id = %s)"
 
 
 class PostgresDatabase:
@@ -117,12 +118,16 @@ class PostgresDatabase:
             finally:
                 self._inside = False
 
-    def journal(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
+    def journal(
+        self, rows: Sequence[RecordRow], holder: str | None, unless_stopped: bool = False
+    ) -> bool:
         """See `Database`."""
         columns = [list(column) for column in zip(*rows, strict=True)]
-        args = (rows[0][0], holder, holder, *columns, holder)
+        sql, args = _JOURNAL, [rows[0][0], holder, holder, *columns, holder]
+        if unless_stopped:
+            sql, args = _UNLESS_STOPPED, [*args, rows[0][0]]
         with self._errors():
-            return self._open().execute(_JOURNAL, args).rowcount == len(rows)
+            return self._open().execute(sql, args).rowcount == len(rows)
 
     def version(self) -> int:
         """See `Database`."""

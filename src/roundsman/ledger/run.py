@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from roundsman.errors import LedgerError, RunOver, WaitsForPerson
 from roundsman.guard import Account, Placed, apply
@@ -28,6 +28,7 @@ from roundsman.ledger.store import Store, taken
 
 Clock = Callable[[], float]
 Listener = Callable[[ev.Event], None]
+E = TypeVar("E", bound=ev.Event)
 
 
 class LiveRun(Judges, GivesBack):
@@ -186,18 +187,41 @@ class LiveRun(Judges, GivesBack):
     def write(self, event: ev.Event, durable: bool = True) -> None:
         """Append and apply. What is not durable yet rides with the next that is."""
         with self._lock:
-            self._refuse_broken()
-            if event.at == 0.0:
-                event = event.timed(self.clock())
-            body = as_json(ev.to_body(event))
-            self._seq += 1
-            self._hash = chain(self._hash, event.kind, event.at, body)
-            self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)
+            event = self._append(event)
             if durable:
                 self._commit()
-            self.account = apply(self.account, event)
-            for listener in tuple(self.listeners):
-                listener(event)
+            self._took(event)
+
+    def _append(self, event: E) -> E:
+        self._refuse_broken()
+        if event.at == 0.0:
+            event = event.timed(self.clock())
+        body = as_json(ev.to_body(event))
+        self._seq += 1
+        self._hash = chain(self._hash, event.kind, event.at, body)
+        self.store.append(self.run_id, self._seq, event.kind, event.at, body, self._hash)
+        return event
+
+    def _took(self, event: ev.Event) -> None:
+        self.account = apply(self.account, event)
+        for listener in tuple(self.listeners):
+            listener(event)
+
+    def _begin_unless_stopped(self, event: ev.Event) -> bool:
+        """Make an intent durable and apply it, unless somebody has asked the run to stop: it is seen in the
+        same transaction, so that no intent is ever on record behind such a request."""
+        before = self._seq, self._hash
+        event = self._append(event)
+        try:
+            begun = self.store.begin_unless_stopped(self.run_id)
+        except LedgerError as error:
+            self.broken = str(error)
+            raise
+        if begun:
+            self._took(event)
+        else:
+            self._seq, self._hash = before
+        return begun
 
     def _commit(self) -> None:
         try:

@@ -20,12 +20,15 @@ from roundsman.ledger.database import RecordRow, Row
 _PATIENCE_S = 10.0
 _INSERT = "insert into records values(?,?,?,?,?,?)"
 _HELD = "select 1 from leases where run_id=? and holder=?"
+_STOPS = "select 1 from stops where run_id=?"
 _WHILE_HELD = tuple(
     f"insert into records select * from (values {','.join(['(?,?,?,?,?,?)'] * rows)}) "
     f"where exists ({_HELD})"
     for rows in range(1, 5)
 )
 """Appends as many records as its place says (from 1), while the lease is held."""
+_UNLESS_STOPPED = tuple(f"{sql} and not exists ({_STOPS})" for sql in _WHILE_HELD)
+"""The same, and nobody has asked the run to stop."""
 
 
 class SqliteDatabase:
@@ -87,27 +90,36 @@ class SqliteDatabase:
                     self._db.rollback()
                 raise
 
-    def journal(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
+    def journal(
+        self, rows: Sequence[RecordRow], holder: str | None, unless_stopped: bool = False
+    ) -> bool:
         """See `Database`. One statement for the usual row or two: it is a transaction by itself, and
         SQLite takes the lock for writing at its beginning."""
         if holder is None or len(rows) > len(_WHILE_HELD):
-            return self._in_pieces(rows, holder)
-        values = [value for row in rows for value in row]
+            return self._in_pieces(rows, holder, unless_stopped)
+        values = [value for row in rows for value in row] + [rows[0][0], holder]
+        sql = _WHILE_HELD
+        if unless_stopped:
+            values.append(rows[0][0])
+            sql = _UNLESS_STOPPED
         with self.lock:
             try:
-                done = self._db.execute(
-                    _WHILE_HELD[len(rows) - 1], (*values, rows[0][0], holder)
-                ).rowcount
+                done = self._db.execute(sql[len(rows) - 1], values).rowcount
             except sqlite3.Error as error:
                 raise self._told(error) from error
         return done == len(rows)
 
-    def _in_pieces(self, rows: Sequence[RecordRow], holder: str | None) -> bool:
+    def _in_pieces(
+        self, rows: Sequence[RecordRow], holder: str | None, unless_stopped: bool
+    ) -> bool:
+        run_id = rows[0][0]
         with self.transaction():
-            held = holder is None or self._db.execute(_HELD, (rows[0][0], holder)).fetchone()
-            if held:
+            may = holder is None or self._db.execute(_HELD, (run_id, holder)).fetchone()
+            if may and unless_stopped:
+                may = not self._db.execute(_STOPS, (run_id,)).fetchone()
+            if may:
                 self._db.executemany(_INSERT, rows)
-        return bool(held)
+        return bool(may)
 
     def version(self) -> int:
         """See `Database`."""

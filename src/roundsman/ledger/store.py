@@ -92,6 +92,26 @@ class Store:
             waiting = self._waiting.setdefault(run_id, [])
             waiting.append((run_id, seq, kind, at, body, digest))
 
+    def begin_unless_stopped(self, run_id: str) -> bool:
+        """As `commit`, if nobody has asked the run to stop. Otherwise the record appended last is taken
+        back, and False is said: what it was the intent of must not begin.
+
+        Raises:
+            LedgerError: as `commit`.
+        """
+        with self.db.lock:
+            rows = self._waiting.pop(run_id, [])
+            if run_id in self._opening or not rows:
+                self._waiting[run_id] = rows
+                self.commit(run_id)
+                return True
+            if self.db.journal(rows, self._holders.get(run_id), unless_stopped=True):
+                return True
+            if self.stop_request(run_id) is None:
+                raise LedgerError(taken(run_id))
+            self._waiting[run_id] = rows[:-1]
+            return False
+
     def commit(self, run_id: str) -> None:
         """Make everything appended to this run so far durable.
 

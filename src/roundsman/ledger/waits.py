@@ -50,13 +50,14 @@ class Waits:
     @abstractmethod
     def _take_up(self) -> list[Record]: ...
 
-    def heed(self) -> None:
+    def heed(self, at_once: bool = False) -> None:
         """Stop when somebody asked for it from another process. A file is looked at each time, a
-        server at most every `HEED_S`: each look is a way to it and back."""
+        server at most every `HEED_S`, unless it is `at_once`: each look is a way to it and back. What is
+        about to begin is looked after by its own record, see `Store.begin_unless_stopped`."""
         if self.account.stopped is not None or self.account.ended:
             return
         now = time.monotonic()
-        if self.store.db.shared and now < self._heeded + HEED_S:
+        if self.store.db.shared and not at_once and now < self._heeded + HEED_S:
             return
         self._heeded = now
         try:

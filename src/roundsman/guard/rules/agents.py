@@ -45,7 +45,7 @@ class AgentCalls:
     watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind, AgentEnters.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        assert isinstance(event, ActionBegins | AgentEnters)
+        assert isinstance(event, (ActionBegins, AgentEnters))
         calls = event.called if isinstance(event, AgentEnters) else event.nested
         if not calls or account.nested < self.limit:
             return None

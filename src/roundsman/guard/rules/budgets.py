@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from roundsman.guard.account import Account
 from roundsman.guard.events import ActionBegins, Event, RoundBegins, StepBegins
+from roundsman.guard.evolve import evolve
 from roundsman.guard.streaming import StepStreams
 from roundsman.guard.verdicts import Kind, Verdict
 
@@ -44,18 +46,20 @@ def room_for(left: float, in_flight: float, wanted: int | None) -> Room:
     return Room(min(asked, now)) if now >= SMALLEST_REPLY else Room(None)
 
 
-def grant(event: StepBegins, most: int, why: str, rule: str, numbers: Any) -> Verdict | None:
+def grant(
+    event: StepBegins, most: int, rule: str, why: Callable[[], str], numbers: Any
+) -> Verdict | None:
     """Lower the request's most output tokens to `most` and reserve for it; None when it is so."""
     total = event.prompt_tokens + most
     usd = 0.0 if event.prices is None else dollars(event, most)
     asked = event.max_output_tokens
     if (asked, event.reserved_tokens, event.reserved_usd) == (most, total, usd):
         return None
-    changed = replace(event, max_output_tokens=most, reserved_tokens=total, reserved_usd=usd)
+    changed = evolve(event, max_output_tokens=most, reserved_tokens=total, reserved_usd=usd)
     if most >= (UNSAID_REPLY if asked is None else asked):
         return Verdict(Kind.AMEND, rule, "model", "reserved", event=changed)
     change = ({"arg": "max_output_tokens", "from": asked, "to": most},)
-    return Verdict(Kind.AMEND, rule, "model", why, "", changed, numbers, change)
+    return Verdict(Kind.AMEND, rule, "model", why(), "", changed, numbers, change)
 
 
 def dollars(event: StepBegins, output: int) -> float:
@@ -106,26 +110,29 @@ class TokenBudget:
         spent = account.tokens - (account.cached if self.free_cached else 0)
         limit = self.limit + int(account.asks.more(self.name))
         numbers = {"limit": limit, "spent": spent}
-        why = f"{spent:,} of {limit:,} tokens spent"
+
+        def why() -> str:  # most of the time nobody asks
+            return f"{spent:,} of {limit:,} tokens spent"
+
         if isinstance(event, RoundBegins):
             if spent < limit:
                 return None
-            return Verdict(Kind.STOP, self.name, "loop", why, "tokens", None, numbers)
+            return Verdict(Kind.STOP, self.name, "loop", why(), "tokens", None, numbers)
         assert isinstance(event, StepBegins)
         if not self.reserve:
             if spent < limit:
                 return None
-            return Verdict(Kind.CUT, self.name, self.layer, why, "tokens", None, numbers)
+            return Verdict(Kind.CUT, self.name, self.layer, why(), "tokens", None, numbers)
         in_flight = account.reserved_tokens
         left = limit - spent - event.prompt_tokens
         room = room_for(left, in_flight, event.max_output_tokens)
         if room.most is None:
-            why += f", {in_flight:,} promised, prompt about {event.prompt_tokens:,}"
+            more = f"{why()}, {in_flight:,} promised, prompt about {event.prompt_tokens:,}"
             kind = Kind.CUT
             return Verdict(
-                kind, self.name, self.layer, why, "tokens", None, numbers, wait=room.wait
+                kind, self.name, self.layer, more, "tokens", None, numbers, wait=room.wait
             )
-        return grant(event, room.most, why, self.name, numbers)
+        return grant(event, room.most, self.name, why, numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +174,7 @@ class DollarBudget:
             return Verdict(
                 Kind.CUT, self.name, self.layer, why, "usd", None, numbers, wait=room.wait
             )
-        return grant(event, room.most, why, self.name, numbers)
+        return grant(event, room.most, self.name, lambda: why, numbers)
 
 
 def dollar_room(event: StepBegins, left: float, in_flight: float) -> Room | None:

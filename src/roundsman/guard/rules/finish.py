@@ -27,7 +27,7 @@ class ReportDue:
     watches: ClassVar[frozenset[str]] = frozenset({StepBegins.kind, ActionBegins.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        assert isinstance(event, StepBegins | ActionBegins)
+        assert isinstance(event, (StepBegins, ActionBegins))
         line = account.work.line(event.agent, event.within)
         if line is None:
             return None

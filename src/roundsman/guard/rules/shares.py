@@ -36,7 +36,7 @@ class Shares:
     watches: ClassVar[frozenset[str]] = frozenset({StepBegins.kind, ActionBegins.kind})
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
-        assert isinstance(event, StepBegins | ActionBegins)
+        assert isinstance(event, (StepBegins, ActionBegins))
         limit = self.limits.get(event.agent)
         if limit is None:
             return None
@@ -65,7 +65,7 @@ class Shares:
         if room.most is None:
             return self._cut(event, spent, limit.tokens, "tokens", room.wait)
         why = self._used(event.agent, spent, limit.tokens, "tokens")
-        return grant(event, room.most, why, self.name, {"limit": limit.tokens})
+        return grant(event, room.most, self.name, lambda: why, {"limit": limit.tokens})
 
     def _usd(
         self, account: Account, event: StepBegins, share: Share, limit: ShareLimit
@@ -83,7 +83,7 @@ class Shares:
         if room.most is None:
             return self._cut(event, round(share.usd, 4), limit.usd, "usd", room.wait)
         why = self._used(event.agent, round(share.usd, 4), limit.usd, "usd")
-        return grant(event, room.most, why, self.name, {"limit": limit.usd})
+        return grant(event, room.most, self.name, lambda: why, {"limit": limit.usd})
 
     def _cut(
         self, event: StepBegins, used: float, limit: float, what: str, wait: bool = False
