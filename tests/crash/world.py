@@ -164,16 +164,19 @@ def install(folder: Path, kill: str) -> Truth:
     run.threaded = lambda tools: tools
     agent.DECLARED.clear()
     agent.DECLARED.update(DECLARED)
-    for name in ("commit", "finish", "save_report"):
+    for name in (*COMMITS, "finish", "save_report"):
         setattr(Store, name, _watched(truth, name, getattr(Store, name)))
     return truth
+
+
+COMMITS = ("commit", "begin_unless_stopped")
 
 
 def _watched(truth: Truth, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, run_id: str, *args: Any) -> Any:
         kinds = "+".join(row[2] for row in self._waiting.get(run_id, ()))
-        label = f"{name}({kinds})" if name == "commit" else name
-        if name == "commit" and not kinds:
+        label = f"commit({kinds})" if name in COMMITS else name
+        if name in COMMITS and not kinds:
             return inner(self, run_id, *args)
         truth.point(f"{label}-before")
         result = inner(self, run_id, *args)

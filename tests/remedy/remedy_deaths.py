@@ -90,7 +90,7 @@ def child(here: Path, home: Path, kill: str, *args: str) -> int:
             sys.stdout = sys.stderr = (here / "out.txt").open("a")  # type: ignore[assignment]
             os.environ["ROUNDSMAN_HOME"] = str(home)
             DEATHS[:] = [Deaths(here, kill)]
-            for name in ("commit", "finish", "save_report"):
+            for name in (*COMMITS, "finish", "save_report"):
                 setattr(Store, name, _watched(name, getattr(Store, name)))
             from roundsman.cli import main
 
@@ -104,6 +104,9 @@ def child(here: Path, home: Path, kill: str, *args: str) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+COMMITS = ("commit", "begin_unless_stopped")
+
+
 def _watched(name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, run_id: str, *args: Any) -> Any:
         rows = self._waiting.get(run_id, ())
@@ -111,9 +114,9 @@ def _watched(name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         if len(tools) == len(rows) > 0 and set(tools) <= STEERING:
             return inner(self, run_id, *args)
         kinds = "+".join(row[2] for row in rows)
-        if name == "commit" and not kinds:
+        if name in COMMITS and not kinds:
             return inner(self, run_id, *args)
-        label = f"{name}({kinds})" if name == "commit" else name
+        label = f"commit({kinds})" if name in COMMITS else name
         DEATHS[0].point(f"{label}-before")
         result = inner(self, run_id, *args)
         DEATHS[0].point(f"{label}-after")
