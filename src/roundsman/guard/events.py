@@ -8,7 +8,7 @@ since the epoch and are handed in: nothing here reads a clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from roundsman.guard.ask_events import Answered as Answered
@@ -268,11 +268,6 @@ KINDS: dict[str, type[Event]] = {
 }  # fmt: skip
 
 
-_NAMES: dict[str, tuple[str, ...]] = {
-    kind: tuple(f.name for f in fields(cls) if f.name != "at") for kind, cls in KINDS.items()
-}
-
-
 _TUPLES = frozenset({
     "chain", "failures", "changes", "prices", "behind", "unknown", "steps", "undone", "criteria",
     "limits", "sources", "held_back",
@@ -281,7 +276,9 @@ _TUPLES = frozenset({
 
 def to_body(event: Event) -> dict[str, Any]:
     """The event as plain data, without its kind and time (columns of their own)."""
-    return {name: getattr(event, name) for name in _NAMES[event.kind]}
+    body = {**event.__dict__}
+    del body["at"]
+    return body
 
 
 def from_body(kind: str, at: float, body: Mapping[str, Any]) -> Event:

@@ -20,6 +20,7 @@ class Judges(Waits):
     """What `LiveRun` does with its rules."""
 
     rules: Sequence[Placed]
+    _by_kind: dict[str, Sequence[Placed]]
     cannot_wait: bool
     operator: Operator | None
 
@@ -29,6 +30,14 @@ class Judges(Waits):
     @abstractmethod
     def _begin_unless_stopped(self, event: ev.Event) -> bool: ...
 
+    def _watching(self, kind: str) -> Sequence[Placed]:
+        """The rules that look at events of this kind; found once, since most look at few."""
+        found = self._by_kind.get(kind)
+        if found is None:
+            found = tuple(p for p in self.rules if kind in p.rule.watches)
+            self._by_kind[kind] = found
+        return found
+
     def judge(self, event: ev.Event) -> Verdict:
         """Judge and record what was said; the event itself is not written."""
         with self._lock:
@@ -36,14 +45,14 @@ class Judges(Waits):
             self.heed()
             if event.at == 0.0:
                 event = event.timed(self.clock())
-            judged = decide(self.rules, self.account, event)
+            judged = decide(self._watching(event.kind), self.account, event)
             self.note(judged, event)
             self._ask(judged, event)
             return judged.verdict
 
     def weigh(self, event: ev.Event) -> Verdict:
         """What would be said of this now. Nothing is recorded."""
-        return decide(self.rules, self.account, event.timed(self.clock())).verdict
+        return decide(self._watching(event.kind), self.account, event.timed(self.clock())).verdict
 
     def propose(self, event: E) -> tuple[Verdict, E]:
         """Judge what is about to happen; when it may, its intent is durable on return.
@@ -53,7 +62,7 @@ class Judges(Waits):
         with self._lock:
             self._refuse_broken()
             event = event.timed(self.clock())
-            judged = decide(self.rules, self.account, event)
+            judged = decide(self._watching(event.kind), self.account, event)
             if self.cannot_wait and judged.verdict.kind is Kind.ASK:
                 judged = self._handed_over(judged, event)
             verdict = judged.verdict
@@ -67,7 +76,7 @@ class Judges(Waits):
             else:
                 self.heed()
             if self.account.stopped is not None:
-                judged = decide(self.rules, self.account, event)
+                judged = decide(self._watching(event.kind), self.account, event)
                 verdict = judged.verdict
             self.note(judged, event, durable=verdict.kind is not Kind.ASK)
             self._ask(judged, event)
@@ -87,7 +96,7 @@ class Judges(Waits):
         """Judge and write an outcome. It is on record whatever the verdict says of it."""
         with self._lock:
             event = event.timed(self.clock())
-            judged = decide(self.rules, self.account, event)
+            judged = decide(self._watching(event.kind), self.account, event)
             # one commit: a record without what was said of it would be judged by nobody after a
             # crash
             self.write(event, durable=False)

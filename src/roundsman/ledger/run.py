@@ -46,6 +46,7 @@ class LiveRun(Judges, GivesBack):
         clock: Clock = time.time,
     ) -> None:
         self.store, self.rules, self.run_id, self.clock = store, rules, run_id, clock
+        self._by_kind = dict[str, Sequence[Placed]]()
         self.account = Account()
         self.listeners: list[Listener] = []
         self.actions_proposed = 0
