@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from roundsman.adk.audit import Audit, audit
 from roundsman.adk.strays import SEEN
@@ -26,7 +26,8 @@ class Coverage:
         self, excepted: Mapping[str, str], declared: Mapping[str, str], closed: bool
     ) -> None:
         self.excepted, self.declared, self.closed = dict(excepted), declared, closed
-        self._passed: dict[LiveRun, set[str]] = {}
+        # weakly: a run that its caller ends comes to no hook of ours at its end
+        self._passed: WeakKeyDictionary[LiveRun, set[str]] = WeakKeyDictionary()
         self._issued: dict[str, dict[int, tuple[Any, Ticket]]] = {}
         self._models: WeakValueDictionary[int, Any] = WeakValueDictionary()
 

@@ -118,7 +118,8 @@ class Lease:
         start = _STARTS.get(pid)  # a child of fork is another process
         if start is None:
             start = _STARTS[pid] = process_start(pid)
-        _heart(self._db).leases.add(self)
+        with _HEARTS_LOCK:
+            _heart(self._db.name).leases.add(self)
         return (
             f"insert into leases values(?,?,?,?,?,{self._db.clock},{self._db.clock}) "
             "on conflict(run_id) do update set holder=excluded.holder, pid=excluded.pid, "
@@ -132,12 +133,19 @@ class Lease:
             f"update leases set beat={db.clock} where run_id=? and holder=?",
             (self._run, self.holder),
         )
-        if found == 0 and (lost := self._lost()) is not None and self in _heart(self._db).leases:
+        if found == 0 and (lost := self._lost()) is not None and self._is_kept():
             lost()
+
+    def _is_kept(self) -> bool:
+        with _HEARTS_LOCK:
+            heart = _HEARTS.get(self._db.name)
+            return heart is not None and self in heart.leases
 
     def let_go(self) -> None:
         """The run is over or somebody else's: no more heartbeats."""
-        _heart(self._db).leases.discard(self)
+        with _HEARTS_LOCK:
+            if (heart := _HEARTS.get(self._db.name)) is not None:
+                heart.leases.discard(self)
 
     def release(self) -> None:
         """Let go of a run that is not over, for another process to take up."""
@@ -149,7 +157,8 @@ class Lease:
         try:
             self.release()
         except LedgerError:
-            _heart(self._db).abandoned.append((self._run, self.holder))
+            with _HEARTS_LOCK:
+                _heart(self._db.name).abandoned.append((self._db, self._run, self.holder))
 
 
 def is_held(db: Database, name: str) -> bool:
@@ -161,41 +170,58 @@ def is_held(db: Database, name: str) -> bool:
 
 
 class _Heart(threading.Thread):
-    """Beats for the leases of one database; ends with the process."""
+    """Beats for the leases of one database, and ends with the last of them.
 
-    def __init__(self, db: Database) -> None:
+    It keeps no database itself, only its leases do: one that its user drops is closed.
+    """
+
+    def __init__(self, name: str) -> None:
         super().__init__(name="roundsman-heart", daemon=True)
         self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
-        self.abandoned: list[tuple[str, str]] = []
-        self._db = db
+        self.abandoned: list[tuple[Database, str, str]] = []
+        """Database, run and holder of what could not be given back yet."""
+        self._database = name
 
     def run(self) -> None:
         while True:
             time.sleep(TTL / 4)
-            beat_all(self._db)
+            self.beat()
+            with _HEARTS_LOCK:
+                if not self.leases and not self.abandoned:
+                    if _HEARTS.get(self._database) is self:
+                        del _HEARTS[self._database]
+                    return
+
+    def beat(self) -> None:
+        """One heartbeat of every lease, and another try for what was abandoned."""
+        with _HEARTS_LOCK:
+            leases, left = list(self.leases), list(self.abandoned)
+        of = [one._db for one in leases] or [db for db, _, _ in left]
+        if not of:
+            return
+        try:
+            own = of[0].another()
+        except LedgerError:
+            return  # the next beat may find it; the lease outlives several
+        try:
+            for one in left:
+                own.execute(_RELEASE, one[1:])
+                self.abandoned.remove(one)
+            for lease in leases:
+                lease.beat(own)
+        except LedgerError:
+            pass
+        finally:
+            with suppress(LedgerError):
+                own.close()
 
 
 def beat_all(db: Database) -> None:
     """One heartbeat of every lease this process holds in this database."""
-    heart = _heart(db)
-    leases = list(heart.leases)
-    if not leases and not heart.abandoned:
-        return
-    try:
-        own = db.another()
-    except LedgerError:
-        return  # the next beat may find it; the lease outlives several
-    try:
-        while heart.abandoned:
-            own.execute(_RELEASE, heart.abandoned[-1])
-            heart.abandoned.pop()
-        for lease in leases:
-            lease.beat(own)
-    except LedgerError:
-        pass
-    finally:
-        with suppress(LedgerError):
-            own.close()
+    with _HEARTS_LOCK:
+        heart = _HEARTS.get(db.name)
+    if heart is not None:
+        heart.beat()
 
 
 _RELEASE = "delete from leases where run_id=? and holder=?"
@@ -203,14 +229,24 @@ _STARTS: dict[int, str] = {}
 """When this process started, by its id."""
 _HEARTS: dict[str, _Heart] = {}
 _HEARTS_LOCK = threading.Lock()
-if hasattr(os, "register_at_fork"):  # threads do not come along, and no more do their leases
-    os.register_at_fork(after_in_child=_HEARTS.clear)
+"""Held for a moment by whoever looks at the hearts, and by a heart that may end."""
 
 
-def _heart(db: Database) -> _Heart:
-    with _HEARTS_LOCK:
-        heart = _HEARTS.get(db.name)
-        if heart is None:
-            heart = _HEARTS[db.name] = _Heart(db)
-            heart.start()
-        return heart
+def _heart(name: str) -> _Heart:
+    """The heart of a database; a new one where there is none. For whoever holds the lock."""
+    heart = _HEARTS.get(name)
+    if heart is None:
+        heart = _HEARTS[name] = _Heart(name)
+        heart.start()
+    return heart
+
+
+def _afresh() -> None:
+    """Threads do not come along in a fork, and no more do their leases; the lock may have been held."""
+    global _HEARTS_LOCK
+    _HEARTS_LOCK = threading.Lock()
+    _HEARTS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_afresh)

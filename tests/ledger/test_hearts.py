@@ -1,0 +1,56 @@
+"""The thread that renews leases keeps no journal open, and ends when there is nothing to renew."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+
+import pytest
+
+from roundsman.ledger import LiveRun, Store, lease
+
+WAITS = 20.0
+"""Seconds after which a thread that should have ended has failed to."""
+
+
+def test_a_journal_that_nobody_holds_any_more_is_closed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    run = LiveRun.start(store, (), policy="p", run_id="r1")
+    held = weakref.ref(store.db)
+    run.end("done")
+    del store, run
+    gc.collect()
+    assert held() is None
+
+
+def test_a_heart_ends_with_its_last_lease_and_another_run_gets_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "TTL", 0.04)
+    store = Store(tmp_path / "runs.sqlite")
+    hearts = []
+    for name in ("r1", "r2"):
+        run = LiveRun.start(store, (), policy="p", run_id=name)
+        hearts.append(lease._HEARTS[store.name])
+        assert hearts[-1].is_alive()
+        run.end("done")
+        hearts[-1].join(WAITS)
+        assert not hearts[-1].is_alive()
+        assert store.name not in lease._HEARTS
+    assert hearts[0] is not hearts[1]
+    store.close()
+
+
+def test_a_heart_beats_as_long_as_one_run_of_several_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    first, second = (LiveRun.start(store, (), policy="p", run_id=n) for n in ("r1", "r2"))
+    first.end("done")
+    beats = "select beat from leases where run_id='r2'"
+    store.db.execute("update leases set beat=0")
+    lease.beat_all(store.db)
+    assert store.db.query(beats)[0][0] > 0
+    second.end("done")
+    store.close()
