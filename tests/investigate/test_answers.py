@@ -170,7 +170,7 @@ def test_what_a_model_is_sent_a_round_does_not_grow_with_the_rounds(
         case = prepare(Request.of_folder(OUTAGE), load_policy(str(file)), "m", store, chosen=model)
         run = LiveRun.start(store, rules_for(case.policy), policy="p", question="q", model="m")
         asyncio.run(execute(case.app, run, case.incident.describe()))
-    shown = dry_run(Request.of_folder(OUTAGE), load_policy(str(file)), "m")["requests"][0]
+    shown = dry_run(Request.of_folder(OUTAGE), load_policy(str(file)), "gemini-x")["requests"][0]
     assert shown == {"characters": model._sizes[0], **model._first}  # what would leave, and left
     first, second = model._sizes[::2], model._sizes[1::2]
     assert run.account.rounds == len(first) == len(second) == 18
