@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import benchmarks.real_model as about
+from benchmarks.real_model.again import lines_of, same_runs
 from benchmarks.real_model.asking import answer_of, call_of
 from benchmarks.real_model.cases import CASES, SCRIPTED
 from benchmarks.real_model.identity import identify
@@ -90,6 +91,7 @@ def _measure(options: argparse.Namespace) -> int:
         rows = Rows(options.out, {"model": who.name, **_conditions(options)})
         _fill(options, proxy, rows)
     found = summary(rows.parts["answers"], rows.parts["calls"], rows.parts["runs"])
+    same = same_runs(rows.parts["runs"])
     machine = {
         "cores": os.cpu_count(),
         "load": [round(load, 1), round(os.getloadavg()[0], 1)],
@@ -104,13 +106,14 @@ def _measure(options: argparse.Namespace) -> int:
             "server": who.told,
             "conditions": conditions,
             **found,
+            "same_runs_played_back": same,
             "rows": rows.parts,
         }
         print(json.dumps(data, indent=1))
     else:
         if not who.real:
             print(f"THESE ARE NO MODEL'S FIGURES: {who.why}")
-        print(as_text(who.name, found))
+        print("\n".join([as_text(who.name, found), *lines_of(same)]))
         print("conditions:", json.dumps(conditions))
     return 4 if any(claim["holds"] is False for claim in found["claims"].values()) else 0
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from benchmarks.real_model import runs
 from benchmarks.real_model.__main__ import main
+from benchmarks.real_model.again import lines_of, same_runs
 from benchmarks.real_model.cases import SCRIPTED
 from benchmarks.real_model.identity import identify
 from benchmarks.real_model.proxy import counting
@@ -127,6 +128,23 @@ def test_both_readings_of_the_third_are_given() -> None:
     assert (found["later"], found["repeated_all_the_same"], found["holds"]) == (2, 1, False)
     assert found["went_another_way"] == 1
     assert (found["median_share"], found["share_of_all_steps"]) == (0.38, 0.5)
+
+
+def test_a_run_that_repeated_itself_is_played_back_as_it_went() -> None:
+    row = {"case": "c", "seed": 1, "guard": "baseline", "steps": 16, "identical": 12}
+    rows = [
+        {**row, "course": "|ABCCCCCC|ABCCCCCC"},
+        {**row, "course": "|.|AAAAAAAA|BBB", "steps": 12},
+        {**row, "course": "|ABACCCCC|AAAAAA", "steps": 14},
+        {**row, "course": "|ABCDEFGH|ABCDEFGH", "identical": 7},
+        {**row, "course": "|AAAAAAAA", "guard": "default"},
+    ]
+    found = same_runs(rows)
+    taken = [(one["default"], one["course_default"]) for one in found["runs"]]
+    assert taken == [(5, "|ABCCc"), (4, "|.|AAa"), (6, "|ABACCc")]
+    assert (found["in_a_third"], found["share_of_all_steps"]) == (2, 0.36)
+    assert "2 of 3 end under default" in lines_of(found)[0]
+    assert lines_of(same_runs([])) == []
 
 
 def counts(n: int, body: Body) -> Body:
