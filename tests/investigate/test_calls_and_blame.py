@@ -10,7 +10,7 @@ from google.genai import types
 
 from roundsman.investigate.analyst import plan
 from roundsman.investigate.analyst_model import _read
-from roundsman.investigate.facts import collect
+from roundsman.investigate.collect import collect
 from roundsman.investigate.run import investigate
 from roundsman.investigate.suspects import suspects
 from roundsman.ledger import Store

@@ -11,7 +11,8 @@ import pytest
 from roundsman.analysis import growing_since, ran_out
 from roundsman.investigate.analyst import plan
 from roundsman.investigate.causes import judge
-from roundsman.investigate.facts import Facts, collect
+from roundsman.investigate.collect import collect
+from roundsman.investigate.facts import Facts
 from roundsman.investigate.verdict import settle
 from roundsman.sources import Series
 

@@ -13,7 +13,7 @@ import pytest
 
 from roundsman.investigate.analyst import plan
 from roundsman.investigate.answers import RESULT
-from roundsman.investigate.facts import collect
+from roundsman.investigate.collect import collect
 from roundsman.investigate.incident import load_incident
 from roundsman.investigate.picture import charts, timeline
 from roundsman.investigate.tools import NeverRun, make_tools

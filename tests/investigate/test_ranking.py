@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from roundsman.investigate.causes import judge
-from roundsman.investigate.facts import collect
+from roundsman.investigate.collect import collect
 from roundsman.investigate.ranking import rank
 
 AT = "2026-01-01T10:05:00Z"

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from roundsman.investigate.causes import Candidate, Judgement, against, came_after, judge
-from roundsman.investigate.facts import Facts, Moved, collect, echoes
+from roundsman.investigate.collect import collect
+from roundsman.investigate.facts import Facts, Moved, echoes
 from roundsman.investigate.runbooks import asked_in
 from roundsman.investigate.steps import attempt
 from roundsman.investigate.windows import MINUTES, offsets

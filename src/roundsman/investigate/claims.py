@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roundsman.investigate import paste
-from roundsman.investigate.facts import Facts, Moved, collect
+from roundsman.investigate.collect import collect
+from roundsman.investigate.facts import Facts, Moved
 from roundsman.investigate.incident import Incident
 from roundsman.investigate.recurring import span_of
 from roundsman.investigate.wording import literal, say_change, say_moved

@@ -21,9 +21,9 @@ from roundsman.guard.prints import canonical, digest
 from roundsman.investigate.agent import DECLARED, INSTRUCTION, build_app, declared
 from roundsman.investigate.assemble import base_report
 from roundsman.investigate.claims import with_queries, with_words
+from roundsman.investigate.collect import collect
 from roundsman.investigate.endpoint import Endpoint
 from roundsman.investigate.execute import execute
-from roundsman.investigate.facts import collect
 from roundsman.investigate.incident import Incident, open_incident
 from roundsman.investigate.lost import only_what_was_seen, said_of
 from roundsman.investigate.models import model_named

@@ -16,7 +16,8 @@ from roundsman.analysis.symptoms import eased
 from roundsman.investigate.advice import WATCH, next_action, without_cause
 from roundsman.investigate.causes import LESS, Candidate, Judgement, against, came_after, judge
 from roundsman.investigate.clocks import NOT_CORRECTED
-from roundsman.investigate.facts import CLOCK, LOOK_BACK, Facts, collect
+from roundsman.investigate.collect import collect
+from roundsman.investigate.facts import CLOCK, LOOK_BACK, Facts
 from roundsman.investigate.proposals import grounded, named_by, proposes, whole_result
 from roundsman.investigate.ranking import rank
 from roundsman.investigate.steps import as_unseen, attempt

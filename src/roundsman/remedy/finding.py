@@ -9,7 +9,8 @@ from typing import Any
 from roundsman.analysis.symptoms import kinds_of
 from roundsman.errors import UsageError
 from roundsman.investigate.causes import judge
-from roundsman.investigate.facts import Changed, Facts, Moved, collect
+from roundsman.investigate.collect import collect
+from roundsman.investigate.facts import Changed, Facts, Moved
 from roundsman.investigate.harm import harm_of
 from roundsman.investigate.wording import say_change
 from roundsman.ledger import Record, Store
