@@ -67,3 +67,13 @@ def test_known_models_have_a_price_and_unknown_ones_none() -> None:
         assert found.input_per_million > 0
     for name in ("no-such-model", "openai/no-such-model", "", "/"):
         assert price_of(name, Policy()) is None
+
+
+def test_what_an_app_without_rounds_may_use_is_said_where_it_is_more() -> None:
+    def told(policy: Policy) -> list[str]:
+        return [n for n in worst_case(policy)["notes"] if "without it" in n]
+
+    assert told(load_policy("default")) == []
+    assert told(load_policy("strict")) == [
+        "rounds: their limits hold only inside loop_until_done; without it 5m"
+    ]

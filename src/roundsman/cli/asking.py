@@ -204,12 +204,12 @@ def _answered(
     from roundsman.ledger import person
     from roundsman.ledger.answering import answer, as_data
     from roundsman.ledger.asking import asked_in
-    from roundsman.ledger.view import INVESTIGATION, REMEDY, kind_of_run
+    from roundsman.ledger.view import INVESTIGATION, REMEDY, how_to_go_on, kind_of_run
 
     with open_journal() as store:
         run_id = resolve_id(store, run)
         ours = kind_of_run(store.records(run_id)) in (INVESTIGATION, REMEDY)
-        own = f"in your app: roundsman.adk.resume(app, {run_id!r}, session)"
+        own = how_to_go_on(run_id, store.records(run_id))
         if go_on and not ours:
             raise UsageError(
                 f"run {run_id} is of an app of your own, so --resume cannot go on with it, and nothing "
@@ -225,7 +225,7 @@ def _answered(
         click.echo(f"{run_id}  {said.id}  {decision}{' ' * bool(what)}{what}", err=go_on)
     if not go_on:
         if not as_json:
-            click.echo(f"go on with: roundsman resume {run_id}" if ours else f"go on {own}")
+            click.echo(f"go on {own}")
         return 0
     from roundsman.cli.resume import resume
 

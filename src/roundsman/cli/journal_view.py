@@ -76,5 +76,6 @@ def interim_report(info: RunInfo, records: list[Record]) -> dict[str, Any]:
         # a run of somebody's app was never about a cause
         report["cause"]["instead"] = f"Run {info.status}"
         if info.status in OVER:
-            report["cause"]["because"] = str(report.get("stop", {}).get("detail") or "")
+            why = str(report.get("stop", {}).get("detail") or "")
+            report["cause"]["because"] = why or "it came to its own end"
     return report

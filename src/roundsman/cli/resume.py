@@ -81,9 +81,11 @@ def settle(run: str, action: str, decision: str) -> int:
     """
     from roundsman.cli.runs import open_journal, resolve_id
     from roundsman.ledger import person, settle_unknown
+    from roundsman.ledger.view import how_to_go_on
 
     with open_journal() as store:
         run_id = resolve_id(store, run)
         what = settle_unknown(store, run_id, action, decision.replace("-", "_"), by=person())
-        click.echo(f"{run_id} {action} {what}: {decision}; go on with: roundsman resume {run_id}")
+        go_on = how_to_go_on(run_id, store.records(run_id))
+        click.echo(f"{run_id} {action} {what}: {decision}; go on {go_on}")
     return 0

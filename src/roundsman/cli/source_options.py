@@ -38,6 +38,11 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
             headers=given["--header"],
             runbooks=given["--runbooks"],
         )
+        if spec.headers:
+            from roundsman.sources.headers import parse_header
+
+            for one in spec.headers:  # also where nothing is asked over the network
+                parse_header(one)
         return command(*args, sources=spec, **kwargs)
 
     for name, metavar, text in reversed(_OPTIONS):

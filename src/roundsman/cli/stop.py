@@ -13,11 +13,21 @@ if TYPE_CHECKING:
     from roundsman.ledger import Store
 
 
+class _Seconds(click.FloatRange):
+    """A number between its ends; `nan` is between any two for the class it comes from."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if seconds != seconds:
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return seconds
+
+
 @click.command()
 @click.argument("run", metavar="[RUN]", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop every run that is not over.")
 @click.option(
-    "--wait", type=click.FloatRange(0, 3600), default=10.0, show_default=True, metavar="SECONDS",
+    "--wait", type=_Seconds(0, 3600), default=10.0, show_default=True, metavar="SECONDS",
     help="How long to wait for runs of other processes to end.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")

@@ -86,6 +86,8 @@ def recorded_policy(store: Store, run_id: str, policy_source: str | None) -> Pol
 def _begun(run_id: str, records: Sequence[Record]) -> RunBegins:
     first = event_of(records[0]) if records else None
     if not isinstance(first, RunBegins) or kind_of_run(records) != INVESTIGATION:
+        if records and records[-1].kind == "run_ends":
+            raise RunOver(f"run {run_id} is over; see: roundsman runs show {run_id}")
         raise LedgerError(
             f"run {run_id} is no investigation; only those can be taken up from here, an app of "
             f"your own by roundsman.adk.resume"

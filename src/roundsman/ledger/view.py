@@ -31,6 +31,13 @@ def kind_of_run(records: Sequence[Record]) -> str:
     return str(setup_in(records).get("what") or "")
 
 
+def how_to_go_on(run_id: str, records: Sequence[Record]) -> str:
+    """What a person is told who wants a run to go on: its own process, or their app."""
+    if kind_of_run(records) in (INVESTIGATION, REMEDY):
+        return f"with: roundsman resume {run_id}"
+    return f"in your app: roundsman.adk.resume(app, {run_id!r}, session)"
+
+
 def head_of(result: object) -> object:
     """The part of a result a person wants to see first; the whole when none of it is named so."""
     if isinstance(result, Mapping):

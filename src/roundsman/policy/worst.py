@@ -34,7 +34,21 @@ def worst_case(policy: Policy) -> dict[str, Any]:
         "minutes": None if seconds is None else round(seconds / 60, 2),
     }
     unbounded = [name for name, value in most.items() if value is None]
-    return {**most, "unbounded": unbounded, "notes": _notes(policy, most, clock, timeout)}
+    notes = _notes(policy, most, clock, timeout)
+    alone = _without_rounds(_held(policy, "steps", run.steps), clock, most)
+    return {**most, "unbounded": unbounded, "notes": [*notes, *alone]}
+
+
+def _without_rounds(steps: int | None, clock: float | None, most: dict[str, Any]) -> list[str]:
+    """What an app without rounds may use, where it is more than the rounds add up to."""
+    more = []
+    if steps is not None and most["steps"] != steps:
+        more.append(f"{steps} steps")
+    if clock is not None and most["minutes"] != round(clock / 60, 2):
+        more.append(format_duration(clock))
+    if not more:
+        return []
+    return [f"rounds: their limits hold only inside loop_until_done; without it {', '.join(more)}"]
 
 
 def _notes(
