@@ -68,7 +68,17 @@ def test_the_first_screen_of_an_outage_without_a_cause(tmp_path: Path) -> None:
     assert "Also affected" not in shown
 
 
-@pytest.mark.parametrize("what", ["deploys.json", "context/flags.json", "metrics", "logs/a/b.log"])
+def test_a_log_of_which_nothing_could_be_used_stands_in_the_because(tmp_path: Path) -> None:
+    folder = incident(tmp_path / "case", 1, 30)
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / "noise.log").write_bytes(b"\x8f\xf1\n\x9c\xfe" * 500)
+    cause = report_of(folder, tmp_path)["cause"]
+    assert "not seen: log file noise.log (no line with a readable time)" in cause["because"]
+
+
+@pytest.mark.parametrize(
+    "what", ["deploys.json", "context/flags.json", "metrics", "logs/a/b.log", "log file b.log"]
+)
 def test_files_that_were_not_used_stand_where_the_verdict_says_why(what: str) -> None:
     unseen = [{"what": what, "why": "cannot be read", "count": 1}]
     none = with_lost({"abstained": True, "because": "nothing moved"}, unseen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import duckdb
@@ -152,6 +153,32 @@ def test_broken_bytes_stack_traces_and_undated_lines(tmp_path: Path) -> None:
     assert [one.text for one in lines] == ["ERROR caf\ufffd", "at f(x)"]
     assert lines[1].at == lines[0].at
     assert Unseen("api.log", "lines without a readable time", 1) in found.unseen
+
+
+@pytest.mark.parametrize("text", [b"\x8f\xf1\n\x9c\xfe" * 500, b"served\nserved\n"])
+def test_a_log_without_one_readable_time_is_told_as_a_whole(tmp_path: Path, text: bytes) -> None:
+    put(tmp_path, "logs/api.log", text)
+    found = IncidentFolder(tmp_path)
+    assert list(found.lines(ALWAYS)) == []
+    assert found.unseen == [Unseen("log file api.log", "no line with a readable time")]
+
+
+def test_a_packed_log_is_told_as_a_whole_only_when_nothing_of_it_was_read(tmp_path: Path) -> None:
+    lines = [f"2026-01-01T10:00:00Z INFO {os.urandom(40).hex()}\n" for _ in range(40_000)]
+    packed = gzip.compress("".join(lines).encode())
+    put(tmp_path, "logs/cut.log.gz", packed[:-1000])
+    put(tmp_path, "logs/torn.log.gz", b"\x8f\xf1\n\x9c\xfe" * 500)
+    found = IncidentFolder(tmp_path)
+    assert list(found.lines(ALWAYS))
+    assert {one.what for one in found.unseen} == {"cut.log.gz", "log file torn.log.gz"}
+
+
+def test_lines_that_match_a_question_and_have_no_time_do_not_condemn_a_log(tmp_path: Path) -> None:
+    text = "lost: no time\n" + "2026-01-01T10:00:00Z INFO served\n" * 3
+    put(tmp_path, "logs/api.log", text)
+    found = IncidentFolder(tmp_path)
+    assert list(found.lines(ALWAYS, text="lost")) == []
+    assert found.unseen == [Unseen("api.log", "lines without a readable time", 1)]
 
 
 def test_a_truncated_gzip_gives_what_it_has_and_says_so(tmp_path: Path) -> None:

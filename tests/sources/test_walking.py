@@ -68,13 +68,39 @@ def test_a_file_without_the_right_to_it_is_told(folder: Path, name: str, deny: D
 def test_one_log_of_several_without_the_right_to_it_is_told_once(folder: Path, deny: Deny) -> None:
     (folder / "logs" / "web.log").write_text(LINES)
     deny(folder / "logs" / "web.log")
-    assert unseen(folder) == {"web.log": "cannot be read: Permission denied"}
+    assert unseen(folder) == {"log file web.log": "cannot be read: Permission denied"}
 
 
 @pytest.mark.parametrize("name", ["deploys.json", "alert.json", "metrics.csv", "logs.json"])
 def test_a_folder_in_the_place_of_a_file_is_told(folder: Path, name: str) -> None:
     (folder / name).mkdir()
     assert unseen(folder)[name] == "a folder where a file is expected"
+
+
+@pytest.mark.parametrize(
+    "name", ["metrics/web.csv", "metrics/a/web.parquet", "logs/web.log", "logs/web.txt.gz"]
+)
+def test_a_folder_named_like_a_file_is_told_wherever_files_are_looked_for(
+    folder: Path, name: str
+) -> None:
+    (folder / name).mkdir(parents=True)
+    assert unseen(folder) == {name: "a folder where a file is expected"}
+
+
+@pytest.mark.parametrize("name", ["logs/host-1", "logs/2026.01", "logs/web.log", "metrics/daily"])
+def test_a_folder_whose_files_are_read_is_no_news(folder: Path, name: str) -> None:
+    (folder / name).mkdir(parents=True)
+    if name.startswith("metrics"):
+        (folder / name / "web.csv").write_text("timestamp,cpu\n2026-01-01T10:00:00Z,1\n")
+    else:
+        (folder / name / "part.log").write_text(LINES)
+    assert unseen(folder) == {}
+
+
+@pytest.mark.parametrize("name", ["logs/host-1", "metrics/daily"])
+def test_an_empty_folder_of_an_ordinary_name_is_no_news(folder: Path, name: str) -> None:
+    (folder / name).mkdir(parents=True)
+    assert unseen(folder) == {}
 
 
 @pytest.mark.parametrize("place", ["web.log", "logs/web.log", "metrics/web.csv", "deploys.json"])

@@ -11,11 +11,11 @@ from roundsman.sources.times import iso
 if TYPE_CHECKING:
     from roundsman.investigate.incident import Incident
 
-#: whole files and folders of an incident folder; what is noted of some lines of a file has another name
+#: whole files and folders of telemetry; what is noted of some lines of a file has another name
 _FILE = re.compile(
     r"^(context/)?((deploys|deployments|commits|flags|graph|traces|metrics|alert)"
     r"\.(json|ndjson|jsonl|csv|parquet)(\.gz)?$|"
-    r"(metrics|logs|traces)(/.*)?$|context$|service ')"
+    r"(metrics|logs|traces)(/.*)?$|context$|service '|log file )"
 )
 _MOST = 2
 

@@ -22,6 +22,11 @@ _CHANGES = {"deploys": "deploy", "deployments": "deploy", "commits": "commit", "
 _EXPECTED = "expected metrics/*.csv|parquet, logs/*.ndjson|*.log[.gz] or deploys.json in it"
 
 
+def _is_telemetry(path: Path) -> bool:
+    """Whether a name is that of a file of metrics, logs or traces, or of something packed."""
+    return path.name.lower().endswith((*_METRIC_ENDINGS, ".gz")) or is_log(path)
+
+
 class IncidentFolder:
     """Satisfies MetricSource, LogSource, ChangeSource and TraceSource over one folder.
 
@@ -197,7 +202,7 @@ class IncidentFolder:
 
     def _load_metrics(self, root: Path) -> None:
         files = [root / "metrics.csv", root / "metrics.csv.gz", root / "metrics.parquet"]
-        files += below(root / "metrics", self._told)
+        files += below(root / "metrics", self._told, _is_telemetry)
         for file in files:
             if not file.name.lower().endswith(_METRIC_ENDINGS) or not self._take(file):
                 continue
@@ -231,7 +236,7 @@ class IncidentFolder:
     def _load_traces(self, root: Path) -> None:
         endings = [e + packed for e in TRACE_ENDINGS for packed in ("", ".gz")]
         files = [root / f"traces{ending}" for ending in endings]
-        files += below(root / "traces", self._told)
+        files += below(root / "traces", self._told, _is_telemetry)
         for file in files:
             if not self._take(file):
                 continue
@@ -253,7 +258,7 @@ class IncidentFolder:
         for root in self._roots:
             top = [root / f"logs{ending}" for ending in LOG_ENDINGS]
             top += [root / f"logs{ending}.gz" for ending in LOG_ENDINGS]
-            inner = below(root / "logs", self._told)
+            inner = below(root / "logs", self._told, _is_telemetry)
             loose = sorted(set(root.glob("*.log*")) - set(top))
             for file in [*top, *loose, *inner]:
                 if not self._take(file):

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from roundsman.sources.extents import FAR, LATE
 from roundsman.sources.log_lines import parse_line
-from roundsman.sources.log_reading import LOOK_BACK, SLACK, Asked, Reading, Report, edge_time
+from roundsman.sources.log_reading import LOOK_BACK, SLACK, Asked, Reading, Report, edge_time, whole
 from roundsman.sources.log_scan import (
     CHUNK,
     UNREADABLE,
@@ -89,9 +89,10 @@ class LogFile:
                     report(Unseen(self.path.name, why, left, "bytes not looked at"))
                 yield from reading.of(plain_chunks(file, begin, end, max(1, stride)))
         except PermissionError as error:
-            report(Unseen(self.path.name, why_not(error)))
+            report(Unseen(whole(self.path.name), why_not(error)))
         except UNREADABLE as error:
-            report(Unseen(self.path.name, f"cannot be read to its end: {error}"[:200]))
+            name = self.path.name if reading.dated else whole(self.path.name)
+            report(Unseen(name, f"cannot be read to its end: {error}"[:200]))
 
     def extent(self, report: Report) -> tuple[float, float] | None:
         """Times of the first and the last line that have one; a gzip file is unpacked for it.
@@ -116,7 +117,7 @@ class LogFile:
                     last = self._last_before(file, size, max(known) + FAR) or max(known)
                     report(Unseen(self.path.name, f"its last line is {LATE}"))
         except OSError as error:
-            report(Unseen(self.path.name, why_not(error)))
+            report(Unseen(whole(self.path.name), why_not(error)))
             return None
         return None if first is None or last is None else (min(first, last), max(first, last))
 

@@ -56,6 +56,9 @@ class Reading:
         self._undated = self._unparsed = self._missed = self._skipped = 0
         self._pace = Pace(seconds)
         self._parse, self._hits = Quota(budget), Quota(budget // 2)
+        #: whether a time was found anywhere; without one no line can be used
+        self.dated = False
+        self._to_its_end = False
 
     def of(self, chunks: Iterator[Chunk]) -> Iterator[LogLine]:
         """The lines asked for; the counts of what was not read are reported at the end."""
@@ -68,12 +71,14 @@ class Reading:
                     continue
                 data = chunk.replace(b"\x00", b"") if b"\x00" in chunk else chunk
                 first, last = edge_time(data, self._year), edge_time(data, self._year, last=True)
+                self.dated = self.dated or first is not None or last is not None
                 if not self._outside(first, last):
                     if self._needles:
                         yield from self._matching(data, progress)
                     else:
                         yield from self._everything(data, progress)
                 self._above = self._above if last is None else last
+            self._to_its_end = True
         finally:
             self._say()
 
@@ -132,6 +137,7 @@ class Reading:
                 self._undated += 1
                 return None
             found = LogLine(at, self._file_owner, "", raw.strip(), raw)
+        self.dated = True
         self._previous = found.at
         mine = self._all_mine or self._owner in found.service.lower()
         if mine and self._window.holds(found.at) and (not self._text or self._text in raw.lower()):
@@ -140,7 +146,9 @@ class Reading:
 
     def _say(self) -> None:
         name, say = self._name, self._report
-        if self._undated:
+        if self._undated and self._to_its_end and not self.dated and not self._needles:
+            say(Unseen(whole(name), "no line with a readable time"))
+        elif self._undated:
             say(Unseen(name, "lines without a readable time", self._undated))
         if self._skipped:
             why = f"over the {self._pace.seconds:.0f} s a question has: left out evenly"
@@ -154,6 +162,11 @@ class Reading:
         if self._missed:
             what = f"that hold {self._text!r}" if self._text else "that look like errors"
             say(Unseen(name, f"over the parse budget: lines {what}, not parsed", self._missed))
+
+
+def whole(name: str) -> str:
+    """What a log file is called in a note when nothing of it could be used: the verdict says so, too."""
+    return f"log file {name}"
 
 
 def _before(data: bytes, at: int, year: int) -> float | None:

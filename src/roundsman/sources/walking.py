@@ -10,8 +10,9 @@ from pathlib import Path
 #: told of a path and why it cannot be read
 Told = Callable[[Path, str], None]
 
+_FOLDER = "a folder where a file is expected"
 _KINDS = (
-    (stat.S_ISDIR, "a folder where a file is expected"),
+    (stat.S_ISDIR, _FOLDER),
     (stat.S_ISFIFO, "a pipe, no file"),
     (stat.S_ISSOCK, "a socket, no file"),
     (stat.S_ISCHR, "a device, no file"),
@@ -52,21 +53,31 @@ def is_folder(path: Path, told: Told) -> bool:
         return False
 
 
-def below(folder: Path, told: Told) -> list[Path]:
+def below(
+    folder: Path, told: Told, expected: Callable[[Path], bool] = lambda _: False
+) -> list[Path]:
     """Everything in a folder and in those below it that is no folder, in order.
 
-    Links to folders are not followed: they may lead out, or in a circle.
+    Links to folders are not followed: they may lead out, or in a circle. `expected` says of a path
+    whether its name is that of a file to read. A folder with such a name is told, unless such files
+    lie in it: a table may be a folder of parts.
     """
     if not is_folder(folder, told):
         return []
     found: list[Path] = []
+    misnamed: list[Path] = []
 
     def failed(error: OSError) -> None:
         told(Path(error.filename) if error.filename else folder, why_not(error))
 
     for root, folders, files in os.walk(folder, onerror=failed):
         found += [Path(root) / name for name in files]
-        for name in folders:
-            if (Path(root) / name).is_symlink():
-                told(Path(root) / name, "a link to a folder, which is not followed")
+        for path in (Path(root) / name for name in folders):
+            if path.is_symlink():
+                told(path, "a link to a folder, which is not followed")
+            elif expected(path):
+                misnamed.append(path)
+    held = {above for file in found if expected(file) for above in file.parents}
+    for path in sorted(set(misnamed) - held):
+        told(path, _FOLDER)
     return sorted(found)
