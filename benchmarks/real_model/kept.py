@@ -27,7 +27,12 @@ def of_file(file: Path) -> dict[str, Any]:
     answers: list[dict[str, Any]] = []
     runs: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
     for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
-        kept = json.loads(line)
+        try:
+            kept = json.loads(line)
+        except ValueError:
+            kept = None
+        if not isinstance(kept, dict) or not isinstance(kept.get("model"), str):
+            raise UsageError(f"--recorded {file}:{number}: no JSON object with a model")
         if "tool_calls" in kept:
             runs[kept["model"]].append((f"line {number}", kept))
         elif "raw" in kept:

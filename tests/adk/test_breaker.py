@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,10 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.tools import AgentTool
 
+from roundsman.adk.breaker import Breaker
+from roundsman.guard import Placed
+from roundsman.guard.rules.budgets import WallClock
+from roundsman.ledger import LiveRun, Store
 from roundsman.policy import Policy, load_policy
 from roundsman.testing import FakeClock, ScriptedModel, call, run_guarded
 
@@ -109,3 +114,40 @@ async def test_it_is_the_clock_of_the_run_that_counts() -> None:
     agent = LlmAgent(name="a", model=ScriptedModel([call("nap"), "done"]), tools=[nap])
     result = await run_guarded(agent, "go", policy(0.2), clock=FakeClock())
     assert (result.text, result.stop) == ("done", "done")
+
+
+def clocked(tmp_path: Path, seconds: float) -> tuple[Breaker, LiveRun]:
+    """A breaker that watches a run of so many seconds; needs a running event loop."""
+    rules = [Placed(WallClock(seconds))]
+    run = LiveRun.start(Store(tmp_path / "runs.sqlite"), rules, policy="p")
+    breaker = Breaker()
+    breaker.watch(run)
+    return breaker, run
+
+
+async def test_a_run_that_may_not_be_broken_off_any_more_is_not(tmp_path: Path) -> None:
+    breaker, run = clocked(tmp_path, 0.05)
+    breaker.start()
+    run.cannot_wait = True  # a live session of its own began inside
+    await asyncio.sleep(0.2)
+    assert (breaker.fired, run.account.stopped) == ("", None)
+    breaker.close()
+
+
+def test_a_run_that_is_driven_by_another_event_loop_is_broken_off(tmp_path: Path) -> None:
+    made: list[tuple[Breaker, LiveRun]] = []
+
+    async def begin() -> None:
+        made.append(clocked(tmp_path, 0.3))
+        made[0][0].start()
+        made[0][0].rest()
+
+    async def hang() -> None:
+        made[0][0].start()
+        await asyncio.Event().wait()
+
+    asyncio.run(begin())
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(asyncio.wait_for(hang(), 60))
+    assert made[0][0].fired
+    assert made[0][1].account.stopped is not None

@@ -13,6 +13,7 @@ from benchmarks.real_model.__main__ import main
 from benchmarks.real_model.again import lines_of, same_runs
 from benchmarks.real_model.cases import SCRIPTED
 from benchmarks.real_model.identity import identify
+from benchmarks.real_model.kept import of_file
 from benchmarks.real_model.proxy import counting
 from benchmarks.real_model.reading import LOST, PARSES, PART, RECOVERED, read
 from benchmarks.real_model.repeats import ends_early
@@ -224,6 +225,14 @@ def kept_run(course: str, text: str = "", model: str = "small") -> str:
     calls = [{"name": "query_logs", "args": {"service": letter}} for letter in course]
     texts = [text] if text else []
     return json.dumps({"model": model, "seed": 1, "tool_calls": calls, "texts": texts})
+
+
+@pytest.mark.parametrize("line", ["nonsense", "3", '{"raw": "x"}'])
+def test_a_line_that_keeps_nothing_is_named(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "kept.jsonl"
+    file.write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"kept\.jsonl:1: no JSON object with a model"):
+        of_file(file)
 
 
 def test_runs_that_were_kept_are_played_back_under_both_policies(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from roundsman.guard import Account, Kind, Placed, decide
-from roundsman.guard.events import ActionBegins
+from roundsman.guard import Account, Kind, Placed, apply, decide
+from roundsman.guard.events import ActionBegins, Ruled, StepBegins
 from roundsman.guard.rules.arguments import Bound, Clamp
 from roundsman.guard.rules.spans import Span, SpanLimit
 
@@ -38,3 +38,13 @@ def test_a_refusal_is_named_by_what_refused(tool: str, args: dict[str, Any], rul
     )
     verdict = decide(RULES, Account(), action).verdict
     assert (verdict.kind, verdict.rule) == (Kind.REFUSE, rule), verdict.reason
+
+
+def test_to_be_refused_under_another_name_of_one_rule_is_the_same_refusal() -> None:
+    account = Account()
+    for rule in ("clamp", "allowed", "arguments"):
+        account = apply(account, StepBegins(id=rule, agent="a"))
+        ruled = Ruled(verdict="refuse", rule=rule, layer="tool", subject="look", agent="a")
+        account = apply(account, ruled)
+    (mine,) = account.stuck.talking.values()
+    assert [dict(o.points)["refused"] for o in mine.past] == [0.5, 1.0, 1.0]

@@ -200,6 +200,26 @@ def test_a_round_with_nothing_to_show_ends_the_run_at_the_call_it_was_just_told_
     assert "no finding is held" in tape.why
 
 
+@pytest.mark.parametrize(
+    ("stop", "signals", "course"),
+    [
+        (50.0, ALL, ["allow", "warned", "refuse", "refuse"]),
+        (3.0, ALL - {"repeat"}, ["allow", "warned", "refuse", "stop"]),
+    ],
+)
+def test_it_ends_no_sooner_than_the_policy_has_it(
+    stop: float, signals: frozenset[str], course: list[str]
+) -> None:
+    tape = in_a_round(Tape([Placed(Stuck(signals, 1.0, 2.0, stop, 60.0))]))
+    said = list[str]()
+    while said[-3:] != course[-3:] and len(said) < 12:
+        said.append(tape.call("look", "same", at=1))
+        if said[-1] == "warned":
+            assert "will not be answered" in tape.why
+    assert "stop" not in said[: len(course) - 1]
+    assert said[-3:] == course[-3:]
+
+
 def test_so_does_one_after_rounds_that_found_nothing() -> None:
     tape = in_a_round(Tape(ours()), index=3)
     tape.call("first", "of the round")

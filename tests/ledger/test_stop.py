@@ -59,6 +59,21 @@ def test_no_intent_is_on_record_behind_a_request_to_stop(journal: Journal) -> No
     other.whole("r1")
 
 
+class AsksAPerson(AsksToStop):
+    def judge(self, account: Account, event: ev.Event) -> Verdict | None:
+        super().judge(account, event)
+        return Verdict(Kind.ASK, self.name, self.layer, "more?", numbers={"limit": 1})
+
+
+def test_who_is_asked_to_end_asks_nobody(journal: Journal) -> None:
+    store, other = journal.open(), journal.open()
+    run = LiveRun.start(store, [Placed(AsksAPerson(other))], policy="p", run_id="r1")
+    run.heed()  # a server is not asked again at once for what only waits
+    verdict, _ = run.propose(ev.StepBegins(id="s1", agent="a"))
+    assert (verdict.kind, verdict.stop, run.account.asks.open) == (Kind.STOP, "aborted", {})
+    assert [r.kind for r in other.whole("r1")] == ["run_begins", "ruled"]
+
+
 def test_a_request_that_is_withdrawn_at_once_stops_nothing(journal: Journal) -> None:
     store, other = journal.open(), journal.open()
     run = LiveRun.start(store, [Placed(AsksToStop(other))], policy="p", run_id="r1")

@@ -87,3 +87,14 @@ def test_a_changed_helper_of_a_remedy_is_not_what_was_approved(
     assert (code, printed.startswith("ROLLED BACK")) == (4, True), printed
     sys.modules.pop("their_helper", None)
     assert GOOD_UNDO in file.read_text()
+
+
+def test_what_is_loaded_is_found_where_it_came_from(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("theirs.remedy")
+    before = reached(module)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p != str(place)])
+    importlib.invalidate_caches()
+    assert "theirs.plain" in before
+    assert {"theirs.plain", "theirs.tools.ladder"} <= set(reached(module))

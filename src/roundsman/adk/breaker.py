@@ -27,6 +27,7 @@ class Breaker:
         self._clocks: list[WallClock] = []
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._waits = False
         self._cancelling = 0
 
@@ -53,7 +54,7 @@ class Breaker:
         self._waits = False
 
     def close(self) -> None:
-        """The call is over."""
+        """Nothing is to be broken off: the call is over, or its run has no such limit any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -62,20 +63,23 @@ class Breaker:
         """Let the timer ring when the time is used, or before: it looks again then."""
         left = self._left()
         if left is None:
+            self.close()
             return
         loop = asyncio.get_running_loop()
         when = loop.time() + max(0.0, left)
-        if self._timer is not None:
-            if self._timer.when() <= when:
-                return
-            self._timer.cancel()
-        self._timer = loop.call_at(when, self._ring)
+        if self._timer is not None and self._loop is loop and self._timer.when() <= when:
+            return
+        self.close()
+        self._timer, self._loop = loop.call_at(when, self._ring), loop
 
     def _ring(self) -> None:
         self._timer, run, task = None, self._run, self._task
         if run is None or task is None or task.done() or not self._waits:
             return
-        if (self._left() or 0.0) > 0:  # somebody was waited for, which is no work
+        left = self._left()
+        if left is None:
+            return
+        if left > 0:  # somebody was waited for, which is no work
             self._arm()
             return
         self.fired = "the time is used; what was still running was broken off"

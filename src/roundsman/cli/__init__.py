@@ -102,8 +102,10 @@ def _meant_as_value(error: click.ClickException) -> click.ClickException:
     if not isinstance(error, click.NoSuchOption) or not re.match(r"-\d", error.option_name):
         return error
     where = error.ctx.command_path if error.ctx else "roundsman"
-    text = f"{error.message} A value that begins with a dash goes after two of them: {where} -- "
-    return click.UsageError(text + error.option_name, error.ctx)
+    text = (
+        f"{error.message} A value that begins with a dash goes after two of them: {where} -- VALUE"
+    )
+    return click.UsageError(text, error.ctx)
 
 
 def main(args: list[str] | None = None) -> None:

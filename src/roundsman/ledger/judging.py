@@ -73,8 +73,8 @@ class Judges(Waits):
                     if self._begin_unless_stopped(allowed):
                         return verdict, allowed  # type: ignore[return-value]
                     self.heed(at_once=True)  # or it was withdrawn meanwhile, and it may after all
-            else:
-                self.heed()
+            else:  # who is asked to end asks nobody
+                self.heed(at_once=verdict.kind is Kind.ASK)
             if self.account.stopped is not None:
                 judged = decide(self._watching(event.kind), self.account, event)
                 verdict = judged.verdict

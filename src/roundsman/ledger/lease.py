@@ -206,7 +206,8 @@ class _Heart(threading.Thread):
         try:
             for one in left:
                 own.execute(_RELEASE, one[1:])
-                self.abandoned.remove(one)
+                with suppress(ValueError):  # by another beat
+                    self.abandoned.remove(one)
             for lease in leases:
                 lease.beat(own)
         except LedgerError:
@@ -246,6 +247,7 @@ def _afresh() -> None:
     global _HEARTS_LOCK
     _HEARTS_LOCK = threading.Lock()
     _HEARTS.clear()
+    _STARTS.clear()
 
 
 if hasattr(os, "register_at_fork"):

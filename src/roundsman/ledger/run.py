@@ -209,8 +209,9 @@ class LiveRun(Judges, GivesBack):
             listener(event)
 
     def _begin_unless_stopped(self, event: ev.Event) -> bool:
-        """Make an intent durable and apply it, unless somebody has asked the run to stop: it is seen in the
-        same transaction, so that no intent is ever on record behind such a request."""
+        """Make an intent durable and apply it, unless somebody has asked the run to stop: the statement that
+        enters it looks for that. In a file none is ever on record behind such a request; on a server one
+        that comes while the statement is under way is seen by the next."""
         before = self._seq, self._hash
         event = self._append(event)
         try:

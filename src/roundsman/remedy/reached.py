@@ -7,6 +7,7 @@ Roundsman) is left out, as is what no import statement names.
 from __future__ import annotations
 
 import ast
+import sys
 import sysconfig
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
@@ -62,7 +63,8 @@ def _files(name: str) -> Iterator[tuple[str, Path, bool]]:
     for part in name.split("."):
         known = f"{known}.{part}" if known else part
         try:
-            spec = PathFinder.find_spec(known, path)
+            spec = getattr(sys.modules.get(known), "__spec__", None)  # as it was found then
+            spec = spec or PathFinder.find_spec(known, path)
         except (ImportError, ValueError, OSError):
             return
         if spec is None:

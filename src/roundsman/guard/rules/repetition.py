@@ -90,7 +90,8 @@ class Stuck:
         if before + min(weight, 1.0) >= self.stop and mine.withheld:
             return self._end(account, event, points)
         if points >= self.withhold and weight > -NEW_CALL:
-            if self._last_round(account, event.loop) and _at_once_again(mine, event.call):
+            known = self._ends_at_once(account, event.loop, points)
+            if known and _at_once_again(mine, event.call):
                 return self._end(account, event, points)
             return self._refuse(event, points, _why(event))
         return None
@@ -99,6 +100,12 @@ class Stuck:
         """Whether no round may follow one of this loop that repeats itself."""
         known = account.loop(loop)
         return bool(known.rounds) and not known.held and self.another_round == "with_findings"
+
+    def _ends_at_once(self, account: Account, loop: str, points: float) -> bool:
+        """Whether a call with so many points that was just told of ends the run without being withheld
+        first: only where a refusal, and the call once more, would bring it to the end as well."""
+        again = "repeat" in self.signals and points + 1 >= self.stop
+        return again and self._last_round(account, loop)
 
     def _warned(self, account: Account, event: ActionEnds) -> Verdict | None:
         where = account.stuck.open.get(event.id, Where())
@@ -111,7 +118,7 @@ class Stuck:
         if points < self.warn:
             return None
         ends = (
-            self._last_round(account, where.loop)
+            self._ends_at_once(account, where.loop, points + 1)
             and points + 1 >= self.withhold
             and _known(after, event.call)
         )

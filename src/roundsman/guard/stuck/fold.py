@@ -26,6 +26,8 @@ from roundsman.guard.stuck.polling import polled
 
 RULE = "repetition"
 WITHHELD = "withheld"
+_OF_ONE_RULE = {"allowed": "clamp", "arguments": "clamp"}
+"""Names under which one rule refuses, and that rule: to be refused by it again is the same refusal."""
 EXACT, VARIED = 1.0, 0.3
 """Points of a call that was withheld: of one that had been asked before, of a variation of one."""
 
@@ -171,7 +173,7 @@ def _refused(m: Memory, e: ev.Ruled) -> Memory:
     mine = of(m, where_of(e))
     refusal = Outcome(
         Asked("", tool=e.subject),
-        fault=f"{e.rule} {e.subject}",
+        fault=f"{_OF_ONE_RULE.get(e.rule, e.rule)} {e.subject}",
         withheld=True,
         step=mine.step,
         number=m.number,
@@ -231,8 +233,10 @@ def foresee(memory: Memory, event: ev.Event) -> Memory:
 
 def remember(memory: Memory, event: ev.Event) -> Memory:
     """The memory after this record."""
+    global _last
     foreseen = _last
     if foreseen is not None and foreseen[1] is event and foreseen[0] is memory:
+        _last = None
         return foreseen[2]
     change = _FOLD.get(event.kind)
     return memory if change is None else change(memory, event)
