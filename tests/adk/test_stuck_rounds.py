@@ -53,7 +53,24 @@ async def test_a_round_that_found_nothing_and_repeats_itself_ends_the_run(
     assert (result.stop, result.account.steps, result.account.rounds) == ("repetition", steps, 1)
     told = [r["note"] for r in result.results("look") if "note" in r]
     assert len(told) == 1
-    assert "asking the same again ends the run" in told[0]
+    assert "asking the same again ends the round" in told[0]
+
+
+async def test_what_comes_after_a_loop_that_repeats_itself_has_its_turn(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("version: 1\nextends: default\nloop: {progress: reference}\n", encoding="utf-8")
+    policy = load_policy(file).with_tools({"look": {"effect": "read"}})
+    again = LlmAgent(name="again", model=ScriptedModel([call("look", at="a")]), tools=[look])
+    found = json.dumps({"findings": [{"statement": SEEN, "evidence": []}], "done": True})
+    other = LlmAgent(name="other", model=ScriptedModel([call("look", at="b"), found]), tools=[look])
+    first = loop_until_done(again, policy, name="first")
+    second = loop_until_done(other, policy, name="second")
+    graph = Workflow(name="graph", edges=[(START, first), (first, second)])
+    result = await run_guarded(graph, "what is wrong?", policy)
+    assert result.output["findings"][0]["statement"] == SEEN
+    assert (result.stop, result.account.steps) == ("done", 3 + 2)
+    ended = {path: loop.ended.reason for path, loop in result.account.loops.items() if loop.ended}
+    assert sorted(ended.values()) == ["done", "repetition"]
 
 
 async def test_two_calls_that_take_turns_end_it_too(tmp_path: Path) -> None:

@@ -192,19 +192,46 @@ def patient() -> list[Placed]:
     return [Placed(Stuck(ALL, 1.0, 2.0, 3.0, 60.0, another_round="always"))]
 
 
-def test_a_round_with_nothing_to_show_ends_the_run_at_the_call_it_was_just_told_of() -> None:
+def over(tape: Tape, held: int = 0, index: int = 1) -> Verdict:
+    """What is said of the end of the tape's round, and taken into its account."""
+    ended = ev.RoundEnds(at=tape.now, index=index, new=held, held=held)
+    said = decide(tape.rules, tape.account, ended)
+    tape.account = apply(tape.account, ended)
+    for verdict, _ in said.said:
+        ruled = ev.Ruled(
+            at=tape.now, verdict=verdict.kind.name.lower(), rule=verdict.rule,
+            layer=verdict.layer, reason=verdict.reason, stop=verdict.stop,
+        )  # fmt: skip
+        tape.account = apply(tape.account, ruled)
+    return said.verdict
+
+
+def test_a_round_with_nothing_to_show_is_the_last_from_the_call_it_was_just_told_of() -> None:
     tape = in_a_round(Tape(ours()))
-    assert [tape.call("look", "same", at=1) for _ in range(3)] == ["allow", "warned", "stop"]
-    assert tape.account.stopped is not None
-    assert tape.account.stopped.reason == "repetition"
-    assert "no finding is held" in tape.why
+    assert [tape.call("look", "same", at=1) for _ in range(3)] == ["allow", "warned", "cut"]
+    said = over(tape)
+    assert (said.kind, said.layer, said.stop) == (Kind.STOP, "loop", "repetition")
+    assert "no finding is held" in said.reason
+    ended = tape.account.loop("").ended
+    assert (tape.account.stopped, ended and ended.reason) == (None, "repetition")  # of the loop
+
+
+@pytest.mark.parametrize(("rules", "held"), [(ours(), 1), (patient(), 0)])
+def test_a_cut_round_is_followed_by_another_where_that_may_bring_more(
+    rules: list[Placed], held: int
+) -> None:
+    tape = in_a_round(Tape(rules))
+    while tape.call("look", "same", at=1) != "cut":
+        pass
+    assert over(tape, held).kind is Kind.ALLOW
+    assert tape.account.loop("").ended is None
 
 
 @pytest.mark.parametrize(
     ("stop", "signals", "course"),
     [
         (50.0, ALL, ["allow", "warned", "refuse", "refuse"]),
-        (3.0, ALL - {"repeat"}, ["allow", "warned", "refuse", "stop"]),
+        (3.0, ALL - {"repeat"}, ["allow", "warned", "refuse", "cut"]),
     ],
 )
 def test_it_ends_no_sooner_than_the_policy_has_it(
@@ -216,42 +243,43 @@ def test_it_ends_no_sooner_than_the_policy_has_it(
         said.append(tape.call("look", "same", at=1))
         if said[-1] == "warned":
             assert "will not be answered" in tape.why
-    assert "stop" not in said[: len(course) - 1]
+    assert not {"cut", "stop"} & set(said[: len(course) - 1])
     assert said[-3:] == course[-3:]
 
 
 def test_so_does_one_after_rounds_that_found_nothing() -> None:
     tape = in_a_round(Tape(ours()), index=3)
     tape.call("first", "of the round")
-    assert [tape.call("look", "same", at=1) for _ in range(3)][-1] == "stop"
+    assert [tape.call("look", "same", at=1) for _ in range(3)][-1] == "cut"
+    assert over(tape, index=3).layer == "loop"
 
 
-def test_what_will_end_the_run_is_said_with_the_result() -> None:
+def test_what_will_end_the_round_is_said_with_the_result() -> None:
     ends, told = in_a_round(Tape(ours())), Tape(ours())
     for tape in (ends, told):
         through(tape, [("look", {"at": 1}, "same")] * 2)
-    assert "asking the same again ends the run" in ends.why
+    assert "asking the same again ends the round" in ends.why
     assert "asking the same again will not be answered" in told.why
 
 
 def test_a_call_that_was_asked_before_another_is_told_of_like_one_in_a_row() -> None:
     tape = in_a_round(Tape(ours()))
     assert [tape.call("look", f"r{at}", at=at) for at in (1, 2, 1)][-1] == "warned"
-    assert "asking the same again ends the run" in tape.why
-    assert tape.call("look", "r1", at=1) == "stop"
+    assert "asking the same again ends the round" in tape.why
+    assert tape.call("look", "r1", at=1) == "cut"
 
 
 def test_another_call_than_the_one_it_was_just_told_of_is_withheld_first() -> None:
     tape = in_a_round(Tape(ours()))
     for at in (1, 2, 1):
         tape.call("look", f"r{at}", at=at)
-    assert [tape.call("look", "r2", at=2) for _ in range(2)] == ["refuse", "stop"]
+    assert [tape.call("look", "r2", at=2) for _ in range(2)] == ["refuse", "cut"]
 
 
 @pytest.mark.parametrize(("result", "status"), [("Error: timed out", "error"), ("[]", "ok")])
 def test_a_failure_or_a_blank_result_is_asked_for_once_more(result: str, status: str) -> None:
     tape = in_a_round(Tape(ours()))
-    assert [tape.call("look", result, status, at=1) for _ in range(4)][-2:] == ["refuse", "stop"]
+    assert [tape.call("look", result, status, at=1) for _ in range(4)][-2:] == ["refuse", "cut"]
 
 
 def test_one_reply_that_asks_the_same_several_times_was_told_nothing_yet() -> None:
@@ -297,7 +325,7 @@ def test_a_round_that_begins_with_the_call_the_last_was_cut_for_ends_the_run(
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=16))
 def test_a_round_is_judged_like_a_run_of_its_own_until_it_ends(course: list[str]) -> None:
-    """With findings it is cut at the call that would end such a run. Without any the run ends there, or
+    """With findings it is cut at the call that would end such a run. Without any it is cut there, or
     at the call withheld before it, where that is the very one it was just told of: never sooner."""
     alone, found, empty = Tape(ours()), Tape(ours()), Tape(ours())
     for tape in (alone, in_a_round(found, index=2, held=1), in_a_round(empty)):
@@ -305,6 +333,7 @@ def test_a_round_is_judged_like_a_run_of_its_own_until_it_ends(course: list[str]
             if tape.call("look", letter, at=letter) in ("cut", "stop"):
                 break
     assert [kind.replace("cut", "stop") for kind in found.said] == alone.said
+    empty.said = [kind.replace("cut", "stop") for kind in empty.said]
     last = len(empty.said)
     assert empty.said[: last - 1] == alone.said[: last - 1]
     if empty.said[-1] != alone.said[last - 1]:

@@ -49,5 +49,5 @@ class LoopState:
     ended: Stopped | None = None
 
 
-LOOP_ENDS = frozenset({"done", "no_progress", "max_rounds"})
+LOOP_ENDS = frozenset({"done", "no_progress", "max_rounds", "repetition"})
 """Stop reasons that end a loop and leave the rest of the run alone."""

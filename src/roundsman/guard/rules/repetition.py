@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from roundsman.guard.account import Account
 from roundsman.guard.asking import wanted
-from roundsman.guard.events import ActionBegins, ActionEnds, Event, StepBegins
+from roundsman.guard.events import ActionBegins, ActionEnds, Event, RoundEnds, StepBegins
 from roundsman.guard.stuck import foresee, gathered, proposed
 from roundsman.guard.stuck.conversations import of, where_of
 from roundsman.guard.stuck.fold import RULE, asked_of
@@ -51,9 +51,9 @@ class Stuck:
     the round: the next one is told the findings. One that begins with the very call the round before was
     cut for begins like it and ends the run.
 
-    A loop that holds none would begin its next round with the words of this one, so there a stop ends
-    the run (`another_round`: `with_findings`; `always` gives it that round), and the very call whose
-    result the model was just told it knows ends it without being withheld first.
+    A loop that holds none would begin its next round with the words of this one, so a round that was cut is
+    its last (`another_round`: `with_findings`; `always` gives it another), and the very call whose
+    result the model was just told it knows ends the round without being withheld first.
 
     A poll is withheld when its answer has not changed for `poll` seconds.
     """
@@ -67,11 +67,15 @@ class Stuck:
     another_round: str = "with_findings"
     name: ClassVar[str] = RULE
     layer: ClassVar[str] = "tool"
-    watches: ClassVar[frozenset[str]] = frozenset({ActionBegins.kind, ActionEnds.kind})
+    watches: ClassVar[frozenset[str]] = frozenset(
+        {ActionBegins.kind, ActionEnds.kind, RoundEnds.kind}
+    )
 
     def judge(self, account: Account, event: Event) -> Verdict | None:
         if isinstance(event, ActionEnds):
             return self._warned(account, event)
+        if isinstance(event, RoundEnds):
+            return self._over(account, event)
         assert isinstance(event, ActionBegins)
         if event.tool in self.final:
             return None
@@ -96,13 +100,21 @@ class Stuck:
             return self._refuse(event, points, _why(event))
         return None
 
+    def _over(self, account: Account, event: RoundEnds) -> Verdict | None:
+        """A round that was cut for repeating itself is the last of a loop that holds nothing."""
+        cut = account.loop(event.loop).cut
+        if cut is None or cut.rule != self.name or event.held or self.another_round == "always":
+            return None
+        why = f"{cut.detail}, and no finding is held that another round could begin with"
+        return Verdict(Kind.STOP, self.name, "loop", why, "repetition")
+
     def _last_round(self, account: Account, loop: str) -> bool:
         """Whether no round may follow one of this loop that repeats itself."""
         known = account.loop(loop)
         return bool(known.rounds) and not known.held and self.another_round == "with_findings"
 
     def _ends_at_once(self, account: Account, loop: str, points: float) -> bool:
-        """Whether a call with so many points that was just told of ends the run without being withheld
+        """Whether a call with so many points that was just told of ends the round without being withheld
         first: only where a refusal, and the call once more, would bring it to the end as well."""
         again = "repeat" in self.signals and points + 1 >= self.stop
         return again and self._last_round(account, loop)
@@ -124,7 +136,7 @@ class Stuck:
         )
         why = (
             f"this result was known already; asking the same again "
-            f"{'ends the run' if ends else 'will not be answered'}. Ask "
+            f"{'ends the round' if ends else 'will not be answered'}. Ask "
             "something else, or give your answer with what you have"
         )
         numbers = {"points": round(points, 2)}
@@ -151,11 +163,9 @@ class Stuck:
         return Verdict(Kind.REFUSE, self.name, self.layer, why, numbers=numbers)
 
     def _end(self, account: Account, event: ActionBegins, points: float) -> Verdict:
-        last = self._last_round(account, event.loop)
         first = account.loop(event.loop).rounds and not account.stuck.cuts.get(event.loop)
-        kind = Kind.CUT if first and not last else Kind.STOP
+        kind = Kind.CUT if first else Kind.STOP
         why = f"{_why(event)}; it was told so and went on"
-        why += ", and no finding is held that another round could begin with" if last else ""
         numbers = {"points": round(points, 2)}
         return Verdict(kind, self.name, self.layer, why, "repetition", numbers=numbers)
 
