@@ -39,6 +39,18 @@ def test_killed_workers_lose_nothing_and_nothing_is_done_twice(crew: Crew) -> No
 
 
 @pytest.mark.slow
+def test_workers_that_look_at_once_do_not_take_more_than_all_may(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CREW_MEETS", "1")
+    asked = crew.submit(6)
+    crew.work(2, 10**9, 0, "--at-once", "3", "--per-worker", "2")
+    assert (crew.home / "counted").exists()
+    check(crew, asked)
+    assert crew.at_once() == 3
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("journal", ["file"], indirect=True)
 def test_a_worker_that_is_asked_to_end_leaves_what_waits_to_another(crew: Crew) -> None:
     """SIGTERM while a job waits for tokens of another day: it ends, and the job is still there."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from roundsman.errors import LedgerError, MissingDependency
-from roundsman.ledger import default_home, open_store
+from roundsman.ledger import open_store
 from roundsman.ledger.expected import expect
+from roundsman.worker.database import need, system_url, told
 from roundsman.worker.jobs import Job
 
 if TYPE_CHECKING:
@@ -41,78 +40,6 @@ class QueuedJob:
     path: str
     detail: str = ""
     tries: int = 0
-
-
-def system_url() -> str:
-    """Where DBOS keeps the queue: beside the journal, in the same database or folder. It holds a
-    password where there is one: never for a text."""
-    need()
-    import sqlalchemy
-
-    url = os.environ.get("ROUNDSMAN_DB", "").strip()
-    if not url:
-        home = default_home()
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = home / "queue.sqlite"
-        with suppress(FileExistsError):
-            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        made = sqlalchemy.URL.create("sqlite", database=str(file))
-        return str(made.render_as_string(hide_password=False))
-    from roundsman.ledger.postgres_url import address_of
-
-    given: dict[str, Any] = dict(address_of(url).parameters)
-    parts = {
-        "username": given.pop("user", None),
-        "password": given.pop("password", None),
-        "host": given.pop("host", None),
-        "port": int(given.pop("port", 0)) or None,
-        "database": given.pop("dbname", None) or "postgres",
-    }
-    made = sqlalchemy.URL.create("postgresql+psycopg", **parts, query=given)
-    return str(made.render_as_string(hide_password=False))
-
-
-def need() -> Any:
-    """DBOS, quiet.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
-    import logging
-
-    try:
-        import dbos
-    except ImportError as error:
-        raise MissingDependency("workers need a queue; pip install 'roundsman[worker]'") from error
-    logging.getLogger("dbos").setLevel(logging.CRITICAL)  # its errors are told by whoever calls it
-    return dbos
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """Errors of the queue's database as one line of ours.
-
-    Raises:
-        LedgerError: it cannot be used.
-    """
-    dbos = need()
-    import sqlalchemy.exc
-
-    try:
-        yield
-    except (sqlalchemy.exc.SQLAlchemyError, dbos.error.DBOSException, OSError) as error:
-        raise LedgerError(f"the queue cannot be used: {_explain(error)}") from None
-
-
-def _explain(error: Exception) -> str:
-    cause = getattr(error, "orig", None) or error
-    url = os.environ.get("ROUNDSMAN_DB", "").strip()
-    if url:
-        from roundsman.ledger.postgres_url import address_of
-
-        return address_of(url).explain(cause)
-    text = " ".join(str(cause).split())[:300]
-    return f"{text}; set ROUNDSMAN_HOME to a folder that can be written and has room"
 
 
 class Queue:

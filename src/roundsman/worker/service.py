@@ -12,17 +12,9 @@ from typing import Any
 from roundsman.errors import LedgerError
 from roundsman.ledger import Store, open_store
 from roundsman.ledger.lease import Lease, is_held
+from roundsman.worker.database import engine_of, need, system_url, told
 from roundsman.worker.jobs import Job, Left, carry
-from roundsman.worker.queue import (
-    APPLICATION,
-    QUEUE,
-    VERSION,
-    WORKFLOW,
-    Queue,
-    need,
-    system_url,
-    told,
-)
+from roundsman.worker.queue import APPLICATION, QUEUE, VERSION, WORKFLOW, Queue
 
 RESCUE_S = 2.0
 """Seconds between two looks for workers that died."""
@@ -69,10 +61,14 @@ class Worker:
     def _launch(self) -> None:
         DBOS = self._dbos.DBOS
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=TRIES)(self._job())
+        url = system_url()
+        self._engine = engine_of(url)
         DBOS(
             config={
                 "name": APPLICATION,
-                "system_database_url": system_url(),
+                "system_database_url": url,
+                "system_database_engine": self._engine,
+                "run_migrations": False,  # done by `Queue`
                 "executor_id": self.id,
                 "application_version": VERSION,
                 "serializer": self._dbos.DBOSPortableJSONSerializer(),
@@ -113,6 +109,8 @@ class Worker:
                 reached = False
         self.stopping.set()
         self._dbos.DBOS.destroy(workflow_completion_timeout_sec=0 if self.lost else 10**6)
+        if self._engine is not None:
+            self._engine.dispose()
         self._lease.abandon()
         self._store.close()
 
