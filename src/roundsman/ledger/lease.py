@@ -111,21 +111,26 @@ class Lease:
                         f"{when}; wait for it, or end that process"
                     )
             db.execute(*self.entry())
+        self.keep()
 
     def entry(self) -> tuple[str, Sequence[object]]:
-        """The statement that enters the lease, for a run nobody else can know yet."""
+        """The statement that enters the lease, for a run nobody else can know yet; `keep` it then."""
         pid = os.getpid()
         start = _STARTS.get(pid)  # a child of fork is another process
         if start is None:
             start = _STARTS[pid] = process_start(pid)
-        with _HEARTS_LOCK:
-            _heart(self._db.name).leases.add(self)
         return (
             f"insert into leases values(?,?,?,?,?,{self._db.clock},{self._db.clock}) "
             "on conflict(run_id) do update set holder=excluded.holder, pid=excluded.pid, "
             "host=excluded.host, start=excluded.start, since=excluded.since, beat=excluded.beat",
             (self._run, self.holder, pid, socket.gethostname(), start),
         )
+
+    def keep(self) -> None:
+        """From now on the heart beats for it. Once it is entered for all to see, not before: a heart that
+        does not find it takes it for one that another process has taken."""
+        with _HEARTS_LOCK:
+            _heart(self._db.name).leases.add(self)
 
     def beat(self, db: Database) -> None:
         """Renew; tell the run when another process has taken it."""

@@ -49,6 +49,7 @@ class Store:
         self.name = self.db.name
         self._waiting: dict[str, list[RecordRow]] = {}
         self._opening: dict[str, list[tuple[str, Sequence[object]]]] = {}
+        self._entering: dict[str, Lease] = {}
         self._holders: dict[str, str] = {}
         prepare(self.db)
 
@@ -76,6 +77,7 @@ class Store:
             self._opening[run_id].append(gone)
             if lease is not None:
                 self._opening[run_id].append(lease.entry())
+                self._entering[run_id] = lease
                 self.held(run_id, lease.holder)
 
     def held(self, run_id: str, holder: str) -> None:
@@ -127,6 +129,7 @@ class Store:
         with self.db.lock:
             rows = self._waiting.pop(run_id, ())
             opening = self._opening.pop(run_id, ())
+            lease = self._entering.pop(run_id, None)
             if not opening:
                 return not rows or self.db.journal(rows, self._holders.get(run_id))
             with self.db.transaction():
@@ -134,6 +137,8 @@ class Store:
                     self.db.execute(sql, args)
                 for row in rows:
                     self.db.execute(_INSERT, row)
+            if lease is not None:
+                lease.keep()
             return True
 
     def finish(self, run_id: str, status: str, rounds: int, usage: dict[str, Any]) -> None:
