@@ -120,7 +120,8 @@ class Lease:
         if start is None:
             start = _STARTS[pid] = process_start(pid)
         return (
-            f"insert into leases values(?,?,?,?,?,{self._db.clock},{self._db.clock}) "
+            "insert into leases(run_id, holder, pid, host, start, since, beat) "
+            f"values(?,?,?,?,?,{self._db.clock},{self._db.clock}) "
             "on conflict(run_id) do update set holder=excluded.holder, pid=excluded.pid, "
             "host=excluded.host, start=excluded.start, since=excluded.since, beat=excluded.beat",
             (self._run, self.holder, pid, socket.gethostname(), start),

@@ -35,13 +35,18 @@ _DEFAULTS: dict[str, Any] = {
     "tcp_user_timeout": 25_000,
 }
 # One statement, so that a commit is one way to the server and back. The lease's row is held until
-# it ends: who takes the run over waits, and then reads all that was written.
+# it ends: who takes the run over waits, and then reads all that was written. The word that the run
+# shall stop is in that row, too: a statement that waited for it reads it anew, and no other table.
 _JOURNAL = """with held as materialized (
-  select 1 from leases where run_id = %s and (%s::text is null or holder = %s::text) for share)
+  select 1 from leases
+  where run_id = %s and (%s::text is null or holder = %s::text){} for share)
 insert into records
 select * from unnest(%s::text[], %s::int[], %s::text[], %s::float8[], %s::text[], %s::text[])
 where (%s::text is null or exists (select 1 from held))"""
-_UNLESS_STOPPED = f"{_JOURNAL} and not exists (select 1 from stops where run_id = %s)"
+_WHOEVER_ASKS = _JOURNAL.format("")
+_UNLESS_STOPPED = (
+    f"{_JOURNAL.format(' and stop = 0')} and not exists (select 1 from stops where run_id = %s)"
+)
 
 
 class PostgresDatabase:
@@ -123,7 +128,7 @@ class PostgresDatabase:
     ) -> bool:
         """See `Database`."""
         columns = [list(column) for column in zip(*rows, strict=True)]
-        sql, args = _JOURNAL, [rows[0][0], holder, holder, *columns, holder]
+        sql, args = _WHOEVER_ASKS, [rows[0][0], holder, holder, *columns, holder]
         if unless_stopped:
             sql, args = _UNLESS_STOPPED, [*args, rows[0][0]]
         with self._errors():

@@ -210,8 +210,7 @@ class LiveRun(Judges, GivesBack):
 
     def _begin_unless_stopped(self, event: ev.Event) -> bool:
         """Make an intent durable and apply it, unless somebody has asked the run to stop: the statement that
-        enters it looks for that. In a file none is ever on record behind such a request; on a server one
-        that comes while the statement is under way is seen by the next."""
+        enters it looks for that. None is ever on record behind such a request."""
         before = self._seq, self._hash
         event = self._append(event)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from roundsman.errors import LedgerError
 from roundsman.ledger.database import Database
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _TABLES = (
     """create table if not exists runs(
   run_id text primary key, started double precision not null, question text not null default '',
@@ -20,7 +20,8 @@ _TABLES = (
   body text not null, hash text not null, primary key(run_id, seq)) {clustered}""",
     """create table if not exists leases(
   run_id text primary key, holder text not null, pid integer not null, host text not null,
-  start text not null, since double precision not null, beat double precision not null)""",
+  start text not null, since double precision not null, beat double precision not null,
+  stop integer not null default 0)""",
     """create table if not exists stops(
   run_id text primary key, at double precision not null, who text not null)""",
     """create table if not exists spent(
@@ -33,8 +34,12 @@ _TABLES = (
 _CHANGES: dict[int, tuple[str, ...]] = {  # by the version they lead away from
     1: (  # leases had no start of the process, runs no seal at the end
         "drop table leases",
+        "create table leases(run_id text primary key, holder text not null, pid integer not null, "
+        "host text not null, start text not null, since double precision not null, "
+        "beat double precision not null)",
         "alter table runs add column tail text not null default ''",
     ),
+    5: ("alter table leases add column stop integer not null default 0",),
 }
 
 

@@ -154,6 +154,10 @@ class Store:
             waiting = self._waiting.pop(run_id, [])
             holder = self._holders.get(run_id)
             with self.db.transaction():
+                self.db.execute(  # first, as whoever takes a run or asks it to stop: see `Lease.take`
+                    "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
+                    (status, time.time(), rounds, json.dumps(usage), run_id),
+                )
                 held = "select 1 from leases where run_id=? and holder=?" + self.db.holding
                 if holder is not None and not self.db.query(held, (run_id, holder)):
                     raise LedgerError(taken(run_id))
@@ -164,22 +168,27 @@ class Store:
                     self.db.execute("update runs set tail=? where run_id=?", (seal, run_id))
                 for table in ("leases", "stops"):
                     self.db.execute(f"delete from {table} where run_id=?", (run_id,))
-                self.db.execute(
-                    "update runs set status=?, ended=?, rounds=?, usage=? where run_id=?",
-                    (status, time.time(), rounds, json.dumps(usage), run_id),
-                )
             self._holders.pop(run_id, None)
 
     def request_stop(self, run_id: str, who: str) -> None:
-        """Ask the process that has this run to end it; the first who asks is on record."""
-        self.db.execute(
-            "insert into stops(run_id, at, who) values(?,?,?) on conflict do nothing",
-            (run_id, time.time(), storable(who)),
-        )
+        """Ask the process that has this run to end it; the first who asks is on record.
+
+        From its return on no intent of the run is entered: what is being entered meanwhile is waited for.
+        """
+        with self.db.transaction():
+            for table in ("expected", "runs"):  # who begins or takes the run at this moment
+                self.db.execute(f"update {table} set run_id=run_id where run_id=?", (run_id,))
+            self.db.execute("update leases set stop=1 where run_id=?", (run_id,))
+            self.db.execute(
+                "insert into stops(run_id, at, who) values(?,?,?) on conflict do nothing",
+                (run_id, time.time(), storable(who)),
+            )
 
     def withdraw_stop(self, run_id: str) -> None:
         """The run has ended: nobody asks it to any more."""
-        self.db.execute("delete from stops where run_id=?", (run_id,))
+        with self.db.transaction():
+            self.db.execute("update leases set stop=0 where run_id=?", (run_id,))
+            self.db.execute("delete from stops where run_id=?", (run_id,))
 
     def stop_request(self, run_id: str) -> tuple[float, str] | None:
         """When the run was asked to end, and by whom. Looked at before every call of the run."""
@@ -303,7 +312,7 @@ class Store:
                 raise LedgerError(
                     f"run {run_id} is running; stop it first (Ctrl-C in its terminal)"
                 )
-            for table in ("records", "leases", "stops", "runs"):
+            for table in ("runs", "records", "leases", "stops"):
                 self.db.execute(f"delete from {table} where run_id=?", (run_id,))
 
     @property
