@@ -59,6 +59,26 @@ def test_a_missing_folder_and_a_file_are_told_apart(tmp_path: Path) -> None:
         IncidentFolder(put(tmp_path, "x.csv", LONG))
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("deploys.json", ""),
+        ("metrics/errors.csv", ""),
+        ("context/traces/one.json", ""),
+        ("logs/api.log", ", or for its lines alone: --logs {file}"),
+        ("alert.json", ", or to look at other sources: --alert {file}"),
+    ],
+)
+def test_a_file_in_the_place_of_a_folder_is_told_what_to_give_instead(
+    tmp_path: Path, name: str, option: str
+) -> None:
+    file = put(tmp_path, name, LONG)
+    with pytest.raises(SourceError) as caught:
+        IncidentFolder(file)
+    wanted = f"{file}: is a file, not a folder; give the incident folder it lies in: {tmp_path}"
+    assert str(caught.value) == wanted + option.format(file=file)
+
+
 def test_a_broken_file_beside_good_ones_is_unseen(tmp_path: Path) -> None:
     put(tmp_path, "metrics/good.csv", LONG)
     put(tmp_path, "metrics/zero.csv", "")

@@ -18,6 +18,7 @@ from roundsman.sources.trace_files import TRACE_ENDINGS, read_call_graph, read_t
 from roundsman.sources.walking import below, is_folder, regular, why_not
 
 _METRIC_ENDINGS = (".csv", ".csv.gz", ".parquet")
+_PARTS = ("metrics", "logs", "traces", "context")
 _CHANGES = {"deploys": "deploy", "deployments": "deploy", "commits": "commit", "flags": "flag"}
 _EXPECTED = "expected metrics/*.csv|parquet, logs/*.ndjson|*.log[.gz] or deploys.json in it"
 
@@ -25,6 +26,22 @@ _EXPECTED = "expected metrics/*.csv|parquet, logs/*.ndjson|*.log[.gz] or deploys
 def _is_telemetry(path: Path) -> bool:
     """Whether a name is that of a file of metrics, logs or traces, or of something packed."""
     return path.name.lower().endswith((*_METRIC_ENDINGS, ".gz")) or is_log(path)
+
+
+def _instead(file: Path) -> str:
+    """What to give in the place of a file: the folder it is a part of, or the option it is for."""
+    folder = file.parent
+    while folder.name in _PARTS and folder != folder.parent:
+        folder = folder.parent
+    if file.name.startswith("alert."):
+        option = f", or to look at other sources: --alert {file}"
+    else:
+        option = f", or for its lines alone: --logs {file}" if _is_lines(file) else ""
+    return f"give the incident folder it lies in: {folder}{option}"
+
+
+def _is_lines(file: Path) -> bool:
+    return is_log(file) and not file.name.endswith((".json", ".json.gz"))
 
 
 class IncidentFolder:
@@ -37,8 +54,9 @@ class IncidentFolder:
     def __init__(self, path: Path, log_budget: int = BYTE_BUDGET) -> None:
         unread: list[str] = []
         if not is_folder(path, lambda _, why: unread.append(why)):
-            what = "is a file, not a folder" if not unread and path.exists() else "no such folder"
-            what = unread[0] if unread else what
+            if not unread and path.exists():
+                raise SourceError(f"{path}: is a file, not a folder; {_instead(path)}")
+            what = unread[0] if unread else "no such folder"
             raise SourceError(f"{path}: {what}; give an incident folder, {_EXPECTED}")
         self.path = path
         self.unseen: list[Unseen] = []
