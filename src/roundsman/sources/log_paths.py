@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from roundsman.errors import SourceError
 from roundsman.sources.base import BaseSource
 from roundsman.sources.log_files import BYTE_BUDGET, SCAN_BUDGET, SECONDS, LogFile
 from roundsman.sources.protocols import Command, LogLine, Unseen, Window
+from roundsman.sources.walking import below, regular
 
 LOG_ENDINGS = (".ndjson", ".jsonl", ".json", ".log", ".txt")
 #: how much larger a packed log is taken to be, unpacked
@@ -48,17 +50,21 @@ def open_logs(paths: list[Path], budget: int = BYTE_BUDGET) -> list[LogFile]:
 class LogPath(BaseSource):
     """Satisfies Source with the lines of one log file, or of all under a folder.
 
-    Raises SourceError when there is none.
+    What has the name of a log and cannot be read is noted. Raises SourceError when there is no other.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(["logs"])
         self.path = path
         try:
-            files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-            known = [p for p in files if (is_log(p) or p == path) and p.stat().st_size]
+            files = below(path, self._told, is_log) if stat.S_ISDIR(path.stat().st_mode) else [path]
         except OSError as error:
             raise SourceError(f"--logs {path}: {error.strerror or error}") from None
+        logs = ((p, regular(p, self._told)) for p in files if is_log(p) or p == path)
+        known = [p for p, found in logs if found is not None and found.st_size]
+        if not known and self.unseen:
+            one = self.unseen[0]
+            raise SourceError(f"--logs {path}: {f'{one.what}: ' * (one.what != '.')}{one.why}")
         if not known:
             ending = ", ".join(LOG_ENDINGS)
             raise SourceError(
@@ -68,6 +74,9 @@ class LogPath(BaseSource):
             over = len(known) - _MOST_FILES
             self.note(Unseen(str(path), f"log files over the first {_MOST_FILES:,}", over))
         self._files = open_logs(known[:_MOST_FILES])
+
+    def _told(self, path: Path, why: str) -> None:
+        self.note(Unseen(str(path.relative_to(self.path)), why))
 
     def lines(self, window: Window, service: str = "", text: str = "") -> Iterator[LogLine]:
         """Lines of the window, file by file."""
