@@ -81,6 +81,8 @@ def test_a_signal_leaves_a_report_although_a_tool_hangs(
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130, err
     assert out.startswith("No cause found")
+    assert "interrupted" not in out  # which is a run that can be taken up again
+    assert "stopped by Ctrl-C" in out
     assert "Traceback" not in err
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["stop"]["reason"] == "aborted"

@@ -68,7 +68,7 @@ async def execute(
             _failed(run, error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         if complete is None:
-            run.end("aborted", detail="interrupted by Ctrl-C")
+            run.end("aborted", detail=BY_CTRL_C)
         raise
     except Paused:
         pass
@@ -88,6 +88,9 @@ async def execute(
         run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
     return output
 
+
+BY_CTRL_C = "stopped by Ctrl-C"
+"""What such a run is on record as. It is over: `interrupted` is one that can be taken up again."""
 
 LOOK_AGAIN_S, GRACE_S = 0.5, 5.0
 """How often a run looks whether it was asked to end while a call is in flight, and how long that

@@ -23,7 +23,7 @@ from roundsman.investigate.assemble import base_report
 from roundsman.investigate.claims import with_queries, with_words
 from roundsman.investigate.collect import collect
 from roundsman.investigate.endpoint import Endpoint
-from roundsman.investigate.execute import execute
+from roundsman.investigate.execute import BY_CTRL_C, execute
 from roundsman.investigate.incident import Incident, open_incident
 from roundsman.investigate.lost import only_what_was_seen, said_of
 from roundsman.investigate.models import model_named
@@ -199,7 +199,7 @@ def carry_out(case: Case, run: LiveRun, watch: Watcher | None) -> tuple[dict[str
         asyncio.run(_carry_out(case, run))
     except KeyboardInterrupt:
         broken_off = True
-        run.end("aborted", detail="interrupted by Ctrl-C")
+        run.end("aborted", detail=BY_CTRL_C)
     finally:
         run.end("failed", detail="it was left before it could end")  # no effect on an ended run
     return finish_report(run, case.policy, case.model, case.incident), broken_off
