@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from roundsman.ledger.view import (
 )
 from roundsman.policy import load_policy
 from roundsman.report import to_markdown
-from roundsman.report.evidence import readable
+from roundsman.report.evidence import query_text, readable
 from roundsman.testing import ScriptedModel, call
 
 OUTAGE = Path(__file__).parents[2] / "examples" / "incidents" / "pool-exhaustion"
@@ -42,6 +43,17 @@ SCRIPT = [
     "<html>not JSON at all</html>",
     "neither is this",
 ]
+
+
+def test_arguments_are_shown_in_their_own_script_and_what_has_no_glyph_is_escaped() -> None:
+    said = "Café 日本 🚀 \x1b[31m \x9b \u202e \u200b \U000e0041 \ud800 it's"
+    body = {"id": "a1", "tool": "søk", "args": {"navn": said}}
+    (row,) = evidence([Record(1, "action_begins", 0.0, body, "")], 100)
+    shown = r"Café 日本 🚀 \u001b[31m \u009b \u202e \u200b \udb40\udc41 \ud800 it"
+    assert row["query"].startswith(f"""'søk' '{{"navn": "{shown}""")
+    assert query_text(row) == row["query"]  # nothing is left for cleaning to take away
+    tool, args = shlex.split(row["query"])
+    assert (tool, json.loads(args)) == ("søk", body["args"])
 
 
 @pytest.mark.parametrize("kind", SETUPS)

@@ -91,7 +91,15 @@ def _id(body: Mapping[str, Any]) -> str:
 
 def _call_text(row: Mapping[str, Any]) -> str:
     """The call of a tool that echoed no query; quoted, since others beside it can be pasted."""
-    return shlex.join([str(row["tool"]), json.dumps(row["args"], default=str)])
+    args = json.dumps(row["args"], default=str, ensure_ascii=False)
+    return shlex.join(
+        [str(row["tool"]), "".join(c if c.isprintable() else _escaped(c) for c in args)]
+    )
+
+
+def _escaped(character: str) -> str:
+    """As JSON escapes it: what has no glyph can make a line read as something it is not."""
+    return json.dumps(character)[1:-1]
 
 
 def tool_of(body: Mapping[str, Any]) -> str:
