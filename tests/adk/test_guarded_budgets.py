@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, ParallelAgent
+from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.models import FallbackModel
 from google.adk.models.base_llm import BaseLlm
@@ -214,11 +214,32 @@ async def test_a_stream_is_ended_where_its_reply_should_have_ended(reports: bool
         result = await run_guarded(agent, "go", policy, run_config=SSE)
         assert model.yielded * chunk <= (most + chunk if reports else latest)
         ruled = [r.body for r in result.records if r.kind == "ruled"]
-        assert [r["rule"] for r in ruled if r["verdict"] == "cut"] in (
-            ["tokens"],
-            ["tokens", "usd"],
-        )
+        assert [r["rule"] for r in ruled if r["verdict"] == "cut"] == [
+            "tokens"
+        ]  # and not in dollars, too
         assert result.account.tokens <= model.yielded * chunk * 1.2 + 100
+
+
+def endless() -> LlmAgent:
+    """Its first reply goes on beyond the 100 tokens it is allowed."""
+    chunks = [said("abc " * 10 * n, True, prompt=9, candidates=10 * n) for n in range(1, 30)]
+    config = types.GenerateContentConfig(max_output_tokens=100)
+    return LlmAgent(name="endless", model=Replies(*chunks), generate_content_config=config)
+
+
+async def test_a_run_whose_last_reply_was_ended_while_it_came_is_not_done() -> None:
+    result = await run_guarded(endless(), "go", default(prices=PRICES), run_config=SSE)
+    ended = result.records[-1].body
+    assert (ended["reason"], ended["rule"], result.status) == ("tokens", "tokens", "stopped")
+    assert ended["detail"] == "the reply has 110 tokens of the 100 it was allowed"
+
+
+async def test_a_run_that_goes_on_after_such_a_reply_is_done() -> None:
+    both = SequentialAgent(
+        name="both", sub_agents=[endless(), LlmAgent(name="z", model=ScriptedModel(["enough"]))]
+    )
+    result = await run_guarded(both, "go", default(prices=PRICES), run_config=SSE)
+    assert result.status == "done"
 
 
 async def test_a_provider_that_bills_more_than_it_was_allowed_is_on_record() -> None:

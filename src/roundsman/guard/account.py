@@ -25,10 +25,10 @@ class Account:
     `over` are tokens billed beyond what a reply was allowed to have, `unpriced` steps of models
     whose price is unknown. `nested` counts agents called
     by others, `calling` are the actions in flight that do so. `cut` is set when an action was cut:
-    the round (without rounds: the run) takes no further step; `share_cut` when the last step asked
-    for was one its agent had no share left for. `active` is seconds of wall clock without the time
-    no process was working, or only a person was waited for (`asks`). `stuck` is what the
-    repetition rules look at."""
+    the round (without rounds: the run) takes no further step; `left_off` when the last step asked
+    for was one its agent had no share left for, or one whose reply was ended while it came. `active`
+    is seconds of wall clock without the time no process was working, or only a person was waited
+    for (`asks`). `stuck` is what the repetition rules look at."""
 
     run_id: str = ""
     policy: str = ""
@@ -42,7 +42,7 @@ class Account:
     over: int = 0
     usd: float = 0.0
     unpriced: int = 0
-    share_cut: Stopped | None = None
+    left_off: Stopped | None = None
     nested: int = 0
     calling: frozenset[str] = frozenset()
     replans: int = 0
@@ -67,8 +67,8 @@ class Account:
     @property
     def ending(self) -> Stopped | None:
         """Why the run ends: it was stopped, or else how the loop that ended last did, or because an
-        agent had no share left and nobody went on after it."""
-        return self.stopped or self.loop_ended or self.share_cut
+        agent had no share left, or its reply was ended while it came, and nobody went on after it."""
+        return self.stopped or self.loop_ended or self.left_off
 
     @property
     def reserved_tokens(self) -> int:

@@ -79,10 +79,25 @@ def decide(rules: Sequence[Placed], account: Account, event: ev.Event) -> Judgem
             event=current,
             changes=tuple(c for v in amends for c in v.changes),
         )
+    said = _once(said)
     # one reason stops: of two that would, the first is applied and the other only recorded
     return Judgement(
         verdict, tuple((v, on and (v.kind < Kind.STOP or v is verdict)) for v, on in said)
     )
+
+
+def _once(said: list[tuple[Verdict, bool]]) -> list[tuple[Verdict, bool]]:
+    """Without a cut for the very reason of an earlier one: the length of a reply is a matter of tokens and
+    of dollars."""
+    seen: set[str] = set()
+    kept = list[tuple[Verdict, bool]]()
+    for verdict, on in said:
+        if on and verdict.kind is Kind.CUT:
+            if verdict.reason in seen:
+                continue
+            seen.add(verdict.reason)
+        kept.append((verdict, on))
+    return kept
 
 
 def _already(account: Account, event: ev.Event) -> Judgement | None:

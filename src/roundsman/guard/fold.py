@@ -13,6 +13,7 @@ from roundsman.guard import events as ev
 from roundsman.guard.account import Account
 from roundsman.guard.evolve import evolve
 from roundsman.guard.states import LOOP_ENDS, LoopState, Reserved, Share, Stopped
+from roundsman.guard.streaming import StepStreams
 from roundsman.guard.stuck import remember
 from roundsman.guard.work import Report, follow
 
@@ -81,7 +82,7 @@ def _step_begins(a: Account, e: ev.StepBegins) -> Changes:
         "steps": a.steps + 1,
         "unpriced": a.unpriced + (e.prices is None),
         "loops": _in_loop(a, e.loop, steps=a.loop(e.loop).steps + 1) if e.loop else a.loops,
-        "share_cut": None,
+        "left_off": None,
         "reserved": _with(a.reserved, e.id, Reserved(e.reserved_tokens, e.reserved_usd, e.agent)),
         "shares": _with(a.shares, e.agent, evolve(share, steps=share.steps + 1)),
     }
@@ -164,9 +165,10 @@ def _ruled(a: Account, e: ev.Ruled) -> Changes:
     if e.verdict == "cut":
         why = Stopped(e.stop, e.rule, e.layer, e.reason)
         if e.rule == "shares":  # the agent is cut, not the round
-            return {"share_cut": why}
+            return {"left_off": why}
         cut = why if e.layer == "tool" else a.loop(e.loop).cut
-        return {"loops": _in_loop(a, e.loop, said_cut=e.reason, cut=cut)}
+        off = why if e.subject == StepStreams.kind else a.left_off
+        return {"loops": _in_loop(a, e.loop, said_cut=e.reason, cut=cut), "left_off": off}
     return {}
 
 
