@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from roundsman.adk import current_run, guarded, loop_until_done, plugin_of, scheduler
 from roundsman.adk.turns import Access
-from roundsman.ledger import LiveRun, Store
+from roundsman.ledger import LiveRun, Store, fold
 from roundsman.policy import Policy, load_policy
 from roundsman.testing import GuardedResult, ScriptedModel, call, run_guarded
 
@@ -293,7 +293,9 @@ async def test_two_agents_that_want_what_the_other_holds_do_not_wait_for_ever() 
     refused = [r.body for r in result.records if r.kind == "ruled"]
     assert [(r["rule"], r["layer"]) for r in refused] == [("schedule", "scheduler")]
     assert "would wait for ever" in refused[0]["reason"]
-    assert len(lab.order()) == 1
+    assert len(lab.order()) == result.account.by_tool["write"] == 1
+    assert result.account.actions == 5  # both agents, both meet, one writes
+    assert sum(share.actions for share in result.account.shares.values()) == 5
     assert lab.held() == ()
 
 
@@ -365,6 +367,7 @@ async def test_a_write_waits_until_it_is_known_whether_a_person_decides_on_the_o
     result = await ran(agent_of([reply, "done"], tools), declared(rules))
     assert lab.order() == ["3"]
     assert [r["status"] for r in result.results("write")] == ["blocked"]
+    assert (result.account.actions, result.account.by_tool["write"]) == (1, 0)
 
 
 class Rude(BasePlugin):
@@ -438,6 +441,7 @@ async def test_a_run_that_is_cancelled_releases_and_says_what_did_not_run(tmp_pa
     records = store.records(store.runs()[0].run_id)
     ends = {r.body["id"]: r.body["status"] for r in records if r.kind == "action_ends"}
     assert ends == {"a1": "unknown", "a2": "blocked"}
+    assert fold(records).actions == 1  # what may have run counts
     store.close()
 
 
@@ -457,6 +461,7 @@ async def test_an_abort_keeps_waiting_writes_from_running() -> None:
     result = await ran(agent_of([reply, "done"], [write]), declared({"write": {}}))
     assert lab.order() == ["1"]
     assert "a person said so" in result.results("write")[1]["reason"]
+    assert result.account.actions == 1
 
 
 async def test_at_a_budget_what_was_let_through_still_runs() -> None:

@@ -164,7 +164,7 @@ class SideDoors:
         if verdict.kind <= Kind.AMEND and late:  # it comes from the session's state: out of reach
             why = f"{node.name}: {', '.join(late)} of the session's state is out of bounds"
             verdict = Verdict(Kind.REFUSE, verdict.rule or "clamp", "tool", why)
-            settle(run, action, {"error": why}, "blocked")
+            settle(run, action, {"error": why}, "blocked", ran=False)
         if verdict.kind > Kind.AMEND:
             yield Event(output=refusal(node.name, verdict))
             return

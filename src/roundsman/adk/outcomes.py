@@ -41,9 +41,15 @@ def refuse_on_record(run: LiveRun, tool: str, rule: str, why: str) -> dict[str, 
 
 
 def settle(
-    run: LiveRun, action: ActionBegins, result: Any, status: str, told: Any = None
+    run: LiveRun,
+    action: ActionBegins,
+    result: Any,
+    status: str,
+    told: Any = None,
+    ran: bool = True,
 ) -> Verdict:
-    """Write what an action came to, as the model is `told` of it; returns what is said of it."""
+    """Write what an action came to, as the model is `told` of it; returns what is said of it. One that
+    has not `ran` for certain is none: its intent was counted, and is given back."""
     if run.waits and (action.nested or action.id in run.held):
         return ALLOW  # it was left in the middle: no outcome, or it would count as done
     kept = result if told is None else told
@@ -62,6 +68,8 @@ def settle(
             call=action.call,
             **prints,
             effect=action.effect,
+            ran=ran,
+            agent="" if ran else action.agent,
             result=kept,
         ),
         durable=action.effect not in ("read", "poll"),

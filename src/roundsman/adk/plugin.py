@@ -196,9 +196,11 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         tool_args.update(action.idempotency)
         if own.changes:
             verdict = replace(verdict, changes=own.changes + verdict.changes)
-        OPEN[key_of(tool_context)] = Open(run, self, action, verdict, tool, proposed=not later)
+        opened = Open(run, self, action, verdict, tool, proposed=not later)
+        OPEN[key_of(tool_context)] = opened
         for_ever = self._scheduler.draw(run, tool, action, tool_context)
         if for_ever:
+            opened.kept_back = True
             return self._out_of_turn(run, action, for_ever)
         bind_tool(tool)
         return None
@@ -286,7 +288,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         told = amended(tool, shown, opened.verdict)
         if told is None and shown is not result:
             told = shown
-        said = settle(run, opened.action, result, status_of(result), told)
+        ran = not opened.kept_back
+        said = settle(run, opened.action, result, status_of(result), told, ran)
         waits = result is None and getattr(tool, "is_long_running", False)
         if said.kind is Kind.AMEND and said.event is None and not waits:
             return noted(told or result, said.reason)

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Open:
-    """An action in flight: as it may run, what was said of it, whether its tool has begun, and
-    whether it was put to the account (a call that may ask a person is, when it runs)."""
+    """An action in flight: as it may run, what was said of it, whether its tool has begun, whether it
+    was put to the account (a call that may ask a person is, when it runs), and whether it was then
+    kept from running."""
 
     run: LiveRun
     guard: SideDoors
@@ -35,6 +36,7 @@ class Open:
     tool: Any
     started: bool = False
     proposed: bool = True
+    kept_back: bool = False
 
 
 _RUN = "run_async"
@@ -127,6 +129,7 @@ async def _judged(tool: Any, call: Callable[..., Any], named: dict[str, Any]) ->
     if args != {**opened.action.args, **opened.action.idempotency}:
         refused = opened.guard.changed(opened, args)
         if refused is not None:
+            opened.kept_back = True
             return refused
     with bound(opened.run, opened.action.id, opened.action.agent):
         guard, run = opened.guard, opened.run
@@ -138,9 +141,10 @@ async def _judged(tool: Any, call: Callable[..., Any], named: dict[str, Any]) ->
         except NotRun as refused:
             action = opened.action
             if not refused.cancelled:
+                opened.kept_back = True
                 return guard._out_of_turn(run, action, str(refused))
             OPEN.pop(key_of(context), None)
-            settle(run, action, None, "blocked")
+            settle(run, action, None, "blocked", ran=False)
             raise asyncio.CancelledError from None
         except Exception:
             raise  # the engine tells of it by its error hook

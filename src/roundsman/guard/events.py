@@ -182,8 +182,8 @@ class ActionWaits(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ActionEnds(Event):
-    """A tool answered. `status` is ok, empty, error, blocked or unknown; `print`, `shape` and
-    `fault` are prints of the result (`prints.result_prints`)."""
+    """A tool answered, or (not `ran`; `agent` asked) it was kept from running after all. `status` is ok,
+    empty, error, blocked or unknown; `print`, `shape`, `fault`: of the result (`result_prints`)."""
 
     kind: ClassVar[str] = "action_ends"
     id: str = ""
@@ -194,6 +194,8 @@ class ActionEnds(Event):
     shape: str = ""
     fault: str = ""
     effect: str = "write"
+    ran: bool = True
+    agent: str = ""
     result: Any = None
 
 

@@ -131,6 +131,18 @@ def _action_ends(a: Account, e: ev.ActionEnds) -> Changes:
         "calling": calling,
         "asks": asking.ended(a.asks, e.id),
         "trust": trust,
+        **({} if e.ran or e.id not in a.open_actions else _not_run(a, e)),
+    }
+
+
+def _not_run(a: Account, e: ev.ActionEnds) -> Changes:
+    """What its intent counted is given back: no tool has run."""
+    share = a.shares.get(e.agent, Share())
+    return {
+        "actions": a.actions - 1,
+        "nested": a.nested - (e.id in a.calling),
+        "by_tool": _with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) - 1),
+        "shares": _with(a.shares, e.agent, evolve(share, actions=share.actions - 1)),
     }
 
 
