@@ -53,7 +53,7 @@ async def test_a_round_that_found_nothing_and_repeats_itself_ends_the_run(
     assert (result.stop, result.account.steps, result.account.rounds) == ("repetition", steps, 1)
     told = [r["note"] for r in result.results("look") if "note" in r]
     assert len(told) == 1
-    assert "asking the same again ends the round" in told[0]
+    assert "if your next call is the same, the round ends" in told[0]
 
 
 async def test_what_comes_after_a_loop_that_repeats_itself_has_its_turn(tmp_path: Path) -> None:

@@ -40,21 +40,25 @@ class Tape:
         self.number = 0
         self.why = ""
 
-    def call(self, tool: str, result: Any = "ok", status: str = "ok", **args: Any) -> str:
+    def call(
+        self, tool: str, result: Any = "ok", status: str = "ok", agent: str = "", **args: Any
+    ) -> str:
         """What became of one call: allow, refuse, cut or stop; `warned` when told so after it."""
-        begun = self.ask(tool, **args)
+        begun = self.ask(tool, agent=agent, **args)
         if begun is not None:
             self.answer(begun, result, status)
         return self.said[-1]
 
-    def ask(self, tool: str, step: bool = True, **args: Any) -> ev.ActionBegins | None:
+    def ask(
+        self, tool: str, step: bool = True, agent: str = "", **args: Any
+    ) -> ev.ActionBegins | None:
         self.number += 1
         if step:
             self.account = apply(self.account, ev.StepBegins(at=self.now, id="s"))
         effect = self.effects.get(tool)
         event = ev.ActionBegins(
             at=self.now, id=f"a{self.number}", tool=tool, args=args, effect=effect or "write",
-            **call_prints(tool, args, effect),
+            agent=agent, **call_prints(tool, args, effect),
         )  # fmt: skip
         verdict = decide(self.rules, self.account, event).verdict
         self.said.append(verdict.kind.name.lower())
@@ -258,15 +262,32 @@ def test_what_will_end_the_round_is_said_with_the_result() -> None:
     ends, told = in_a_round(Tape(ours())), Tape(ours())
     for tape in (ends, told):
         through(tape, [("look", {"at": 1}, "same")] * 2)
-    assert "asking the same again ends the round" in ends.why
+    assert "if your next call is the same, the round ends" in ends.why
     assert "asking the same again will not be answered" in told.why
 
 
 def test_a_call_that_was_asked_before_another_is_told_of_like_one_in_a_row() -> None:
     tape = in_a_round(Tape(ours()))
     assert [tape.call("look", f"r{at}", at=at) for at in (1, 2, 1)][-1] == "warned"
-    assert "asking the same again ends the round" in tape.why
+    assert "if your next call is the same, the round ends" in tape.why
     assert tape.call("look", "r1", at=1) == "cut"
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "course"),
+    [
+        ("aba", "a", ["allow", "allow", "warned", "cut"]),  # who was told
+        ("aba", "b", ["allow", "allow", "warned", "refuse"]),  # it asked, too, and was not told yet
+        ("aa", "b", ["allow", "warned", "refuse"]),  # it has not asked, and may read it
+    ],
+)
+def test_the_round_ends_for_the_agent_that_was_told_so(
+    before: str, again: str, course: list[str]
+) -> None:
+    tape = in_a_round(Tape(ours()))
+    said = [tape.call("look", "same", agent=agent, at=1) for agent in before]
+    assert "if your next call is the same, the round ends" in tape.why
+    assert [*said, tape.call("look", "same", agent=again, at=1)] == course
 
 
 def test_another_call_than_the_one_it_was_just_told_of_is_withheld_first() -> None:

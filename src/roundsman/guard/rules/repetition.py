@@ -95,7 +95,7 @@ class Stuck:
             return self._end(account, event, points)
         if points >= self.withhold and weight > -NEW_CALL:
             known = self._ends_at_once(account, event.loop, points)
-            if known and _at_once_again(mine, event.call):
+            if known and _at_once_again(mine, event):
                 return self._end(account, event, points)
             return self._refuse(event, points, _why(event))
         return None
@@ -134,10 +134,11 @@ class Stuck:
             and points + 1 >= self.withhold
             and _known(after, event.call)
         )
+        same = "asking the same again will not be answered"
+        same = "if your next call is the same, the round ends" if ends else same
         why = (
-            f"this result was known already; asking the same again "
-            f"{'ends the round' if ends else 'will not be answered'}. Ask "
-            "something else, or give your answer with what you have"
+            f"this result was known already; {same}. Ask something else, or give your answer with "
+            "what you have"
         )
         numbers = {"points": round(points, 2)}
         return Verdict(Kind.AMEND, self.name, self.layer, why, numbers=numbers)
@@ -211,9 +212,13 @@ def _known(mine: Conversation, call: str) -> bool:
     return any(o.asked.call == call and o.print == last.print for o in mine.past[:-1])
 
 
-def _at_once_again(mine: Conversation, call: str) -> bool:
-    """Whether the reply that follows what the model was told asks for that very call."""
-    return mine.warned and _known(mine, call) and mine.past[-1].step != mine.step
+def _at_once_again(mine: Conversation, event: ActionBegins) -> bool:
+    """Whether the reply that follows what the model was told asks for that very call. Who was told is the
+    agent that asked last: another one has to be told first."""
+    last = mine.past[-1] if mine.warned and mine.past else None
+    if last is None or last.asked.agent != event.agent or last.step == mine.step:
+        return False
+    return _known(mine, event.call)
 
 
 def _why(event: ActionBegins) -> str:
