@@ -4,7 +4,7 @@ nodes, remote agents, and what came by a way nobody knew. Part of the plugin."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,6 +19,7 @@ from roundsman.adk.kinds import state_arguments
 from roundsman.adk.live import is_live, told
 from roundsman.adk.model import guard_model
 from roundsman.adk.outcomes import refusal, settle
+from roundsman.adk.proposals import Proposals
 from roundsman.adk.results import status_of
 from roundsman.adk.scheduler import Scheduler
 from roundsman.adk.screening import Screen
@@ -34,7 +35,7 @@ class SideDoors:
 
     coverage: Coverage
     screen: Screen
-    _effects: Mapping[str, str]
+    _proposals: Proposals
     _scheduler: Scheduler
     _runs: dict[str, LiveRun]
     _remote: dict[tuple[str, str], list[ActionBegins]]
@@ -46,9 +47,6 @@ class SideDoors:
     @abstractmethod
     def _out_of_turn(self, run: LiveRun, action: ActionBegins, why: str) -> dict[str, Any]: ...
 
-    @abstractmethod
-    def _proposal(self, run: LiveRun, tool: Any, args: Any, agent: str, place: str) -> Any: ...
-
     def cover(self, found: Any) -> None:
         """Guard what an audit found: its models and tools, in place."""
         for model in found.models:
@@ -57,7 +55,7 @@ class SideDoors:
             bind_tool(tool)
 
     async def _enter_remote(self, run: LiveRun, agent: Any, context: Any) -> Any:
-        proposal = self._proposal(run, agent, {}, agent.name, place_of(context))
+        proposal = self._proposals.of(run, agent, {}, agent.name, place_of(context))
         verdict, action = run.propose(proposal)
         if verdict.kind is Kind.ASK:
             await pause(run)
@@ -137,7 +135,7 @@ class SideDoors:
         of = getattr(context, "_invocation_context", None)  # code may have no context to hand on
         agent = getattr(getattr(of, "agent", None), "name", "")
         place = place_of(context) if of is not None else ""
-        verdict, action = run.propose(self._proposal(run, tool, args, agent, place))
+        verdict, action = run.propose(self._proposals.of(run, tool, args, agent, place))
         if verdict.kind is Kind.ASK:  # the code around it would take the refusal for a result
             await pause(run)
         if verdict.kind > Kind.AMEND:
@@ -155,7 +153,7 @@ class SideDoors:
         if node.name not in self.coverage.declared:
             why = f"{node.name}: a plain function as a node that is not declared under tools"
             run.stop("failed", why, "coverage", "tool")
-        verdict, action = run.propose(self._proposal(run, node, args, node.name, place_of(ctx)))
+        verdict, action = run.propose(self._proposals.of(run, node, args, node.name, place_of(ctx)))
         if verdict.kind is Kind.ASK:
             await pause(run)
         late = [

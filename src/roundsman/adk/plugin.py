@@ -9,20 +9,20 @@ from typing import Any
 
 from google.adk.plugins.base_plugin import BasePlugin
 
-from roundsman.adk.arguments import apart, signature_of
+from roundsman.adk.arguments import apart
 from roundsman.adk.binding import Opener, RunBinding
 from roundsman.adk.cancelled import CancelWatch
 from roundsman.adk.coverage import Coverage
-from roundsman.adk.current import GUARDS, current_action_id, current_chain, current_loop, place_of
+from roundsman.adk.current import GUARDS, current_action_id, current_chain, place_of
 from roundsman.adk.doors import SideDoors, not_run
-from roundsman.adk.effects_once import key_for, key_parameter
 from roundsman.adk.engine_asks import decided, note_confirmation
-from roundsman.adk.kinds import calls_agent, is_called, is_delegated, is_engine_tool, is_remote
+from roundsman.adk.kinds import is_called, is_delegated, is_engine_tool, is_remote
 from roundsman.adk.live import entering, heard, is_live
 from roundsman.adk.live_talk import talk_of
 from roundsman.adk.model import guard_model
 from roundsman.adk.origins import Origins
 from roundsman.adk.outcomes import refusal, settle
+from roundsman.adk.proposals import Proposals
 from roundsman.adk.results import amended, noted, status_of
 from roundsman.adk.scheduler import RULE, Scheduler
 from roundsman.adk.screening import Screen
@@ -31,7 +31,6 @@ from roundsman.adk.tickets import Ticket
 from roundsman.adk.tool_calls import OPEN, Open, bind_tool, key_of, may_ask
 from roundsman.guard import ALLOW, Judgement, Kind, Placed, Verdict, decide
 from roundsman.guard.events import ActionBegins, AgentEnters
-from roundsman.guard.prints import CallPrints, call_prints
 from roundsman.guard.rules import ANSWERS
 from roundsman.ledger import LiveRun, Past
 from roundsman.policy import Policy
@@ -72,9 +71,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         self.own_rules = tuple(p for p in own_rules if p.rule.name in ("allowlist", "clamp"))
         self.screen = Screen(own_rules, look_back)
         self._taints = any(p.rule.name == "taint" for p in own_rules)
-        self._effects = effects
         self._scheduler = scheduler
-        self._bounded, self._keys = bounded or {}, keys or {}
+        self._proposals = Proposals(effects, bounded or {}, keys or {})
         self.checks: Mapping[str, Any] = {}
         self._origins = Origins()
         self.names: Names | None = None
@@ -156,10 +154,10 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             return stranger
         if self.names is not None and (unnamed := self.names.refusal(run, tool)) is not None:
             return unnamed
-        key_name = self._key_parameter(tool)
+        key_name = self._proposals.key_parameter(tool)
         if key_name:
             tool_args.pop(key_name, None)  # a key the model made up says nothing
-        prints = call_prints(tool.name, tool_args, self._effects.get(tool.name))
+        prints = self._proposals.prints(tool.name, tool_args)
         past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
             return self._as_it_was(run, tool.name, past)
@@ -168,7 +166,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
             said = await self.screen.call(run, tool.name, agent, tool_args, answers)
             if said is not None:
                 return refusal(tool.name, said)
-        proposal = self._proposal(run, tool, tool_args, agent, place_of(tool_context), prints)
+        place = place_of(tool_context)
+        proposal = self._proposals.of(run, tool, tool_args, agent, place, prints)
         own = self._own_word(run, proposal)
         if own.kind > Kind.AMEND:
             return refusal(tool.name, own)
@@ -226,48 +225,6 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         said = decide(self.own_rules, run.account, action.timed(run.clock()))
         run.note(said, action)
         return said.verdict
-
-    def _proposal(
-        self,
-        run: LiveRun,
-        tool: Any,
-        args: dict[str, Any],
-        agent: str,
-        place: str,
-        prints: CallPrints | None = None,
-    ) -> ActionBegins:
-        name = tool.name
-        bounded = self._bounded.get(name)
-        signature = signature_of(tool, bounded) if bounded else None
-        action = run.next_action_id()
-        parameter = self._key_parameter(tool)
-        key = ""
-        if parameter:
-            before = run.retried.get(parameter) if prints else None  # an attempt at this very call
-            key = before or key_for(run.run_id, action)
-        return ActionBegins(
-            id=action,
-            loop=current_loop(),
-            tool=name,
-            args=apart(args),
-            agent=agent,
-            within=current_action_id(),
-            place=place,
-            effect=self._effects.get(name, "write"),
-            nested=calls_agent(tool),
-            of_engine=is_engine_tool(tool),
-            **(prints or call_prints(name, args, self._effects.get(name))),
-            declared=signature.declared if signature else {},
-            unknown=signature.unknown(args) if signature else (),
-            idempotency={parameter: key} if parameter else {},
-        )
-
-    def _key_parameter(self, tool: Any) -> str:
-        """The parameter by which a write takes an idempotency key; empty when it takes none."""
-        if self._effects.get(tool.name, "write") in ("read", "poll"):
-            return ""
-        bounded = self._bounded.get(tool.name, frozenset())
-        return key_parameter(tool, self._keys.get(tool.name), bounded)
 
     async def after_tool_callback(
         self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any, result: Any
