@@ -16,12 +16,11 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from roundsman.adk.live_talk import LiveTalk
+from roundsman.adk.live_turn import LiveTurn
 from roundsman.adk.replies import Reply
 from roundsman.adk.reports import STOP_CODE
 from roundsman.adk.screening import Screen
-from roundsman.adk.settling import Settler
 from roundsman.guard import Kind, Verdict
-from roundsman.guard.events import StepBegins
 from roundsman.ledger import LiveRun
 
 _LOOK = 0.5
@@ -52,11 +51,7 @@ class GuardedConnection(BaseLlmConnection):
     ) -> None:
         self._inner, self._run, self._talk, self._screen = inner, run, talk, screen
         self._propose, self._hidden = step, hidden
-        self._settler: Settler | None = None
-        self._step: StepBegins | None = None
-        self._reply: Reply | None = None
-        self._text = ""
-        self._spoken = ""
+        self._turn: LiveTurn | None = None
         self._usage: Any = None
         self._over: Verdict | None = None
         self._ended = False
@@ -176,9 +171,9 @@ class GuardedConnection(BaseLlmConnection):
         if _speaks(response) and not self._begin():
             return
         self._usage = response.usage_metadata or self._usage
-        if self._settler is not None:
-            self._count(response)
-        if self._step is not None and self._too_long():
+        if self._turn is not None:
+            self._turn.count(response)
+        if self._turn is not None and self._turn.is_too_long():
             self._over = Verdict(Kind.STOP, "tokens", "model", "the reply is longer than is left")
             return
         for one in await self._screened(response):
@@ -192,40 +187,39 @@ class GuardedConnection(BaseLlmConnection):
         due = bool(response.turn_complete or response.interrupted or _asks(response))
         if (instead := await self._talk.heard_after_all(wait=due)) is not None:
             return [self._blocked(instead)]
-        self._spoken += (told.text or "") if told is not None and not told.finished else ""
+        turn, reply = self._turn, self._turn.reply if self._turn is not None else None
+        if turn is not None and told is not None and not told.finished:
+            turn.spoken += told.text or ""
         texts = [p for p in (response.content.parts if response.content else None) or [] if p.text]
-        if self._reply is None:
+        if turn is None or reply is None:
             return [response]
         if response.content is not None and response.content.role == "user":
             return [response]
         if texts and response.partial:
-            piece = self._reply.piece(response)
-            if piece is None:
-                return [self._blocked(self._reply.instead(response))]
-            return [piece]
+            piece = reply.piece(response)
+            return [self._blocked(reply.instead(response)) if piece is None else piece]
         if texts:
-            tail, whole = self._reply.tail(), await self._reply.whole(response)
-            if self._reply.was_blocked:
+            tail, whole = reply.tail(), await reply.whole(response)
+            if reply.was_blocked:
                 return [self._blocked(whole)]
             return [*([tail] if tail is not None else []), whole]
-        if self._spoken and not self._reply.goes_on(self._spoken):
-            return [self._blocked(self._reply.instead(response))]
-        if (response.turn_complete or (told is not None and told.finished)) and self._spoken:
-            said, self._spoken = self._spoken, ""
+        if turn.spoken and not reply.goes_on(turn.spoken):
+            return [self._blocked(reply.instead(response))]
+        if (response.turn_complete or (told is not None and told.finished)) and turn.spoken:
+            said, turn.spoken = turn.spoken, ""
             talk = self._talk
             instead = talk.spoken_reply(self._screen, self._run, said, self._hidden)
-            if (instead := instead or await self._reply.last_word(said)) is not None:
+            if (instead := instead or await reply.last_word(said)) is not None:
                 return [self._blocked(instead)]
-        if (response.turn_complete or response.interrupted) and self._reply.pending:
-            return await self._rest(response)
+        if (response.turn_complete or response.interrupted) and reply.pending:
+            return await self._rest(reply, response)
         return [response]
 
-    async def _rest(self, response: LlmResponse) -> list[LlmResponse]:
+    async def _rest(self, reply: Reply, response: LlmResponse) -> list[LlmResponse]:
         """A turn that ends without its whole text: what was held back is judged as the rest of it."""
-        assert self._reply is not None
-        tail = self._reply.tail()
-        passed = await self._reply.whole(self._reply.so_far())
-        if self._reply.was_blocked:
+        tail = reply.tail()
+        passed = await reply.whole(reply.so_far())
+        if reply.was_blocked:
             return [self._blocked(passed)]
         return [*([tail] if tail is not None else []), response]
 
@@ -244,7 +238,7 @@ class GuardedConnection(BaseLlmConnection):
         if self._over is not None:
             self._wake.set()
             return False
-        if self._settler is not None:
+        if self._turn is not None:
             return True
         verdict, step = self._run.propose(self._propose())
         if verdict.kind > Kind.AMEND:
@@ -252,40 +246,14 @@ class GuardedConnection(BaseLlmConnection):
             self._over = verdict
             self._wake.set()
             return False
-        self._step, self._settler = step, Settler(self._run, step)
-        if self._screen:
-            self._reply = Reply(self._screen, self._run, step.agent, self._hidden)
+        looks = Reply(self._screen, self._run, step.agent, self._hidden) if self._screen else None
+        self._turn = LiveTurn(self._run, step, looks)
         return True
 
-    def _count(self, response: LlmResponse) -> None:
-        parts = list((response.content.parts if response.content else None) or [])
-        told = response.output_transcription
-        if told is not None and told.text and not told.finished:
-            parts.append(types.Part(text=told.text))
-        if response.content is not None and response.partial is False and self._text:
-            parts = [p for p in parts if not p.text]  # the pieces were counted
-        self._text += "".join(p.text or "" for p in parts)
-        assert self._settler is not None
-        self._settler.saw(
-            LlmResponse(
-                content=types.Content(role="model", parts=parts),
-                partial=True,
-                usage_metadata=response.usage_metadata,
-            )
-        )
-
-    def _too_long(self) -> bool:
-        far = self._settler.streaming() if self._settler is not None else None
-        return far is not None and far.output > far.most and self._run.judge(far).kind > Kind.AMEND
-
     def _end_turn(self) -> None:
-        if self._settler is None:
-            return
-        content = types.Content(role="model", parts=[])
-        self._settler.saw(LlmResponse(content=content, partial=False, usage_metadata=self._usage))
-        self._settler.close()
-        self._settler = self._step = self._reply = None
-        self._text, self._spoken, self._usage = "", "", None
+        if self._turn is not None:
+            self._turn.end(self._usage)
+            self._turn = self._usage = None
 
 
 def _asks(response: LlmResponse) -> bool:
