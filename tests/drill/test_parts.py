@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import signal
 import ssl
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from roundsman.drill import caretaker, programs
+from roundsman.drill.caretaker import Caretaker
 from roundsman.drill.catalogue import DRILLS, find_drill
 from roundsman.drill.certificates import Authority
 from roundsman.drill.names import Names, renamed
@@ -152,8 +154,9 @@ def test_a_change_is_a_commit_with_its_diff(tmp_path: Path) -> None:
 
 def test_a_certificate_ends_when_it_should_and_its_authority_is_trusted(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "tls")
-    certificate, key, ends = authority.issue("some-api", 60)
-    assert 58 <= ends - time.time() <= 60
+    before = time.time()
+    certificate, key, ends = authority.issue("some-api", 600)
+    assert before + 598 <= ends <= time.time() + 600
     assert key.stat().st_mode & 0o077 == 0
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(certificate, key)
@@ -200,6 +203,19 @@ def test_the_caretaker_removes_a_folder_only_when_the_drill_could_not(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(told)))
     caretaker.main(folder)
     assert folder.exists() == stays
+
+
+def test_a_drill_is_over_although_its_caretaker_has_not_heard_of_it_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lab").mkdir()
+    watches = Caretaker(tmp_path / "lab")
+    watches._process.send_signal(signal.SIGSTOP)  # as slow as a machine can be
+    monkeypatch.setattr(caretaker, "_WAITS_S", 0.0)
+    watches.done()
+    watches._process.send_signal(signal.SIGCONT)
+    assert watches._process.wait(300) == 0
+    assert (tmp_path / "lab").exists()
 
 
 def test_a_folder_is_only_replaced_when_a_drill_made_it(tmp_path: Path) -> None:

@@ -12,10 +12,13 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 #: the drill's processes get so long to end before their files go, in seconds
 _PATIENCE = 4.0
+_WAITS_S = 10.0
+"""How long a drill that is over waits for its caretaker to end."""
 _DONE = b"done"
 
 
@@ -33,8 +36,12 @@ class Caretaker:
         )
 
     def done(self) -> None:
-        """Nothing is left to tidy up."""
-        self._process.communicate(_DONE, timeout=10)
+        """Nothing is left to tidy up. On a busy machine it may hear of it late: it needs nobody for that."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError), self._process.stdin as told:
+            told.write(_DONE)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_WAITS_S)
 
 
 def unmount_below(folder: Path) -> None:
