@@ -13,7 +13,7 @@ from google.genai import types
 
 from roundsman.testing import run_guarded
 
-PATIENCE = 30
+PATIENCE = 300
 MOST = 60
 """Model calls after which a run that nothing ends has failed."""
 

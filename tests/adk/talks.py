@@ -202,7 +202,7 @@ def hold(
         )
 
     async def bounded() -> tuple[list[Any], Any]:
-        return await asyncio.wait_for(talk(), 60)
+        return await asyncio.wait_for(talk(), 300)
 
     events, stored = asyncio.run(bounded())
     return Session(events, model, store, stored)

@@ -142,7 +142,7 @@ WAYS: dict[str, Callable[[Expert], Any]] = {
 
 
 async def run(root: Any, most: int | None) -> GuardedResult:
-    return await asyncio.wait_for(run_guarded(root, "go", policy(most, "expert")), 60)
+    return await asyncio.wait_for(run_guarded(root, "go", policy(most, "expert")), 300)
 
 
 @pytest.mark.parametrize("way", WAYS)

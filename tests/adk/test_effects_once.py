@@ -74,11 +74,12 @@ class Shop:
     def dies_once(self) -> str:
         """The run of a process that died."""
         self.store.close()
-        if os.fork() == 0:  # pragma: no cover - the child is killed
+        child = os.fork()
+        if child == 0:  # pragma: no cover - the child is killed
             self.store = Store(self.folder / "runs.sqlite")
             asyncio.run(self.work())
             os._exit(1)
-        assert os.waitstatus_to_exitcode(os.wait()[1]) == -9
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
         self.store = Store(self.folder / "runs.sqlite")
         return self.store.ids()[0]
 

@@ -20,6 +20,7 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.tools import AgentTool
 from google.adk.workflow import START, Workflow
 from google.genai import types
+from passing_time import LONG, time_passes
 
 from roundsman.adk import current_run, guarded, loop_until_done
 from roundsman.errors import RefusedToStart
@@ -301,6 +302,7 @@ async def test_a_round_that_hangs_is_cut_and_its_tool_is_unknown() -> None:
 
     async def wait() -> dict[str, Any]:
         """Wait for what never comes."""
+        time_passes()
         try:
             await never.wait()
         except asyncio.CancelledError:
@@ -309,7 +311,7 @@ async def test_a_round_that_hangs_is_cut_and_its_tool_is_unknown() -> None:
         return {}
 
     bounds = policy()
-    bounds = bounds.model_copy(update={"round": bounds.round.model_copy(update={"timeout": 0.2})})
+    bounds = bounds.model_copy(update={"round": bounds.round.model_copy(update={"timeout": LONG})})
     app = loop_app(ScriptedModel([call("wait")]), bounds, [wait])
     result = await run_guarded(app, "go", bounds)
     assert result.account.rounds == 2

@@ -28,7 +28,7 @@ from tests.adk.talks import (
 from roundsman.adk.timed import MOST_AT_ONCE
 from roundsman.testing import ScriptedModel, call
 
-WAITS = 20.0
+WAITS = 300.0
 """Seconds after which a test that waits for an event has failed."""
 GO, LOOKED = threading.Event(), threading.Event()
 TEXTS: list[str] = []

@@ -171,7 +171,7 @@ async def test_the_stricter_policy_ends_a_round_that_hangs(
     def answers(n: int) -> Any:
         return call("wait") if hangs or n == 1 else _answer("over", done=True)
 
-    outcome = await asyncio.wait_for(_rounds(tmp_path, made_with, ruling, answers, [wait]), 30)
+    outcome = await asyncio.wait_for(_rounds(tmp_path, made_with, ruling, answers, [wait]), 300)
     ends = [r.body["timed_out"] for r in outcome.records if r.kind == "round_ends"]
     assert ends == ([True, True] if hangs else [False])
 

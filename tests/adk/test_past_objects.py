@@ -241,11 +241,11 @@ def worker() -> Iterator[Callable[[Callable[[], Any]], Any]]:
     def ask_it(function: Callable[[], Any]) -> Any:
         done: queue.Queue[Any] = queue.Queue()
         jobs.put((function, done))
-        return done.get(timeout=60)
+        return done.get(timeout=300)
 
     yield ask_it
     jobs.put(None)
-    thread.join(timeout=60)
+    thread.join(timeout=300)
 
 
 def raw(work: Callable[[], Any]) -> None:
@@ -256,7 +256,7 @@ def raw(work: Callable[[], Any]) -> None:
         done.set()
 
     _thread.start_new_thread(body, ())
-    assert done.wait(60)
+    assert done.wait(300)
 
 
 HANDS: dict[str, Callable[[Any, Callable[[], Any]], Any]] = {
@@ -295,13 +295,13 @@ async def test_a_loop_in_an_older_thread_carries_the_account() -> None:
     def look() -> str:
         """Look."""
         for _ in range(3):
-            asyncio.run_coroutine_threadsafe(ask(lab.model(["fine"])), loop).result(60)
+            asyncio.run_coroutine_threadsafe(ask(lab.model(["fine"])), loop).result(300)
         return "looked"
 
     agent = LlmAgent(name="a", model=lab.model([call("look"), "done"]), tools=[look])
     result = await run_guarded(agent, "go", strict("look", steps=3))
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(60)
+    thread.join(300)
     loop.close()
     assert lab.steps == result.account.steps == 3
 

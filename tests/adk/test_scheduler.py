@@ -22,15 +22,13 @@ from google.adk.workflow import START, Workflow
 from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from passing_time import LONG, PATIENCE, time_passes
 
 from roundsman.adk import current_run, guarded, loop_until_done, plugin_of, scheduler
 from roundsman.adk.turns import Access
 from roundsman.ledger import LiveRun, Store, fold
 from roundsman.policy import Policy, load_policy
 from roundsman.testing import GuardedResult, ScriptedModel, call, run_guarded
-
-PATIENCE = 20
-"""Seconds after which a test that hangs has failed."""
 
 
 class Lab:
@@ -480,6 +478,7 @@ async def test_a_thread_that_outlives_its_round_keeps_its_key_and_is_unknown() -
         """Write."""
         with lab.inside(tag):
             if tag == "1":
+                loop.call_soon_threadsafe(time_passes)
                 assert free.wait(PATIENCE)
                 loop.call_soon_threadsafe(over.set)
         return {"status": "ok"}
@@ -501,7 +500,7 @@ async def test_a_thread_that_outlives_its_round_keeps_its_key_and_is_unknown() -
         "look": {"effect": "read", "resource": "nothing else"},
     }
     policy = declared(rules)
-    limits = policy.round.model_copy(update={"timeout": 3.0})
+    limits = policy.round.model_copy(update={"timeout": LONG})
     loops = policy.loop.model_copy(update={"progress": "reference"})
     policy = policy.model_copy(update={"round": limits, "loop": loops})
     node = loop_until_done(agent_of(script, [write, look]), policy)

@@ -22,7 +22,7 @@ def test_a_reader_who_is_gone_is_no_failure(tmp_path: Path, args: str) -> None:
         stdout=write,
         stderr=subprocess.PIPE,
         env=os.environ | {"ROUNDSMAN_HOME": str(tmp_path)},
-        timeout=120,
+        timeout=300,
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")

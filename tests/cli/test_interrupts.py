@@ -40,6 +40,23 @@ def draw(*_):
 
 run.timeline = draw
 """
+#: the same, and once the logs hang an hour passes in a few seconds: nothing is near its end before
+TIME_FLIES = """
+import asyncio, time
+since = []
+hangs = IncidentFolder.lines
+
+def passes(*_):
+    since.append(time.monotonic())
+    hangs()
+
+def at(_loop):
+    now = time.monotonic()
+    return now if not since else since[0] + (now - since[0]) * 1000
+
+IncidentFolder.lines = passes
+asyncio.BaseEventLoop.time = at
+"""
 
 
 @pytest.fixture
@@ -78,7 +95,7 @@ def test_a_signal_leaves_a_report_although_a_tool_hangs(
     child = start("--out", tmp_path / "out")
     heard(child, "hangs")
     child.send_signal(getattr(signal, name))
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=300)
     assert child.returncode == 130, err
     assert out.startswith("No cause found")
     assert "interrupted" not in out  # which is a run that can be taken up again
@@ -98,7 +115,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_the_first_report_is_kept(
     child.send_signal(signal.SIGINT)
     heard(child, "draws")
     child.send_signal(signal.SIGINT)
-    child.communicate(timeout=60)
+    child.communicate(timeout=300)
     assert child.returncode == 130
     store = Store(tmp_path / "home" / "runs.sqlite")
     saved = store.report(store.runs()[0].run_id)
@@ -110,10 +127,12 @@ def test_the_wall_clock_ends_a_run_whose_tool_hangs(
     start: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     policy = tmp_path / "policy.yaml"
-    policy.write_text("version: 1\nextends: default\nrun: {wall_clock: 2s}\n")
-    child = start("--policy", policy, "--json")
+    policy.write_text(
+        "version: 1\nextends: default\nrun: {wall_clock: 10m}\nround: {timeout: 1h}\n"
+    )
+    child = start("--policy", policy, "--json", more=TIME_FLIES)
     heard(child, "hangs")
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=300)
     report = json.loads(out)
     assert report["stop"]["reason"] == "wall_clock"
     assert "broken off" in report["stop"]["detail"]
@@ -124,10 +143,12 @@ def test_a_round_that_hangs_is_ended_and_the_process_leaves(
     start: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     policy = tmp_path / "policy.yaml"
-    policy.write_text("version: 1\nextends: default\nround: {timeout: 2s}\n")
-    child = start("--policy", policy, "--json")
+    policy.write_text(
+        "version: 1\nextends: default\nround: {timeout: 10m}\nrun: {wall_clock: 100h}\n"
+    )
+    child = start("--policy", policy, "--json", more=TIME_FLIES)
     heard(child, "hangs")
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=300)
     report = json.loads(out)
     assert report["stop"]["reason"] == "no_progress"
     assert report["rounds"] == 2
@@ -144,7 +165,7 @@ def test_a_model_that_cannot_be_reached_is_a_few_lines(tmp_path: Path) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 3
     assert "Connect" in done.stdout  # ConnectError of httpx, or ClientConnectorError of aiohttp

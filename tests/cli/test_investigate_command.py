@@ -26,7 +26,7 @@ def run(tmp_path):
             text=True,
             env=clean | {"ROUNDSMAN_HOME": str(tmp_path / "home"), "NO_COLOR": "1"} | env,
             cwd=tmp_path,
-            timeout=120,
+            timeout=300,
         )
 
     return call
@@ -92,7 +92,7 @@ def test_two_investigations_of_one_folder_at_once(run, tmp_path):
     env = os.environ | {"ROUNDSMAN_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-m", "roundsman", "investigate", str(OUTAGE), "--json"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) for _ in "ab"]
-    ids = [json.loads(p.communicate(timeout=120)[0])["run_id"] for p in both]
+    ids = [json.loads(p.communicate(timeout=300)[0])["run_id"] for p in both]
     assert len(set(ids)) == 2
     assert {r["run_id"] for r in json.loads(run("runs", "list", "--json").stdout)} == set(ids)
 
@@ -125,7 +125,7 @@ def test_a_reader_who_leaves_ends_the_command_quietly_with_its_files_written(tmp
         stdout=write,
         stderr=None if both else subprocess.PIPE,
         env=os.environ | {"ROUNDSMAN_HOME": str(tmp_path / "home")},
-        timeout=120,
+        timeout=300,
     )
     os.close(write)
     assert done.returncode == 0

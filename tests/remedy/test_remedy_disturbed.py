@@ -103,7 +103,12 @@ def test_left_by_ctrl_c_it_is_gone_on_with(desk: Desk) -> None:
     with pytest.raises(WaitsForPerson):
         runs.resume(run_id, store)
     assert desk.say("approve", run_id)[0] == 0
-    report = runs.resume(run_id, store, tell=tell)
+    # as at a terminal: where tests run in the background they may have been told to ignore it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        report = runs.resume(run_id, store, tell=tell)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (report["broken_off"], report["outcome"]) == (True, "applied, not verified")
     assert store.info(run_id).status == "interrupted"
     assert "roundsman resume" in desk.say("runs", "show", run_id)[1]

@@ -16,12 +16,6 @@ from roundsman.sources.headers import parse_header
 from roundsman.sources.http import Http, HttpFailed, TooLarge, parse_url
 
 
-def closed_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def failure(server: Http, path: str = "/x") -> HttpFailed:
     with pytest.raises(HttpFailed) as caught:
         server.get(path)
@@ -30,7 +24,9 @@ def failure(server: Http, path: str = "/x") -> HttpFailed:
 
 
 def test_nobody_listens():
-    error = failure(Http(f"http://127.0.0.1:{closed_port()}"))
+    with socket.socket() as held:  # nobody else gets the port meanwhile
+        held.bind(("127.0.0.1", 0))
+        error = failure(Http(f"http://127.0.0.1:{held.getsockname()[1]}"))
     assert "connection refused; is it running" in str(error)
     assert error.lost
 
@@ -100,7 +96,7 @@ def test_a_server_that_stops_half_way_is_given_up(serve, monkeypatch):
     goes_on = threading.Event()
 
     def hang(asked):
-        goes_on.wait(60)
+        goes_on.wait(300)
         return {}
 
     stub = serve(hang)

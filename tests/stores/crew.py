@@ -8,6 +8,7 @@ write down what they do, and say it on standard output.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import queue
@@ -16,8 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +31,9 @@ from roundsman.ledger import History, fold, new_run_id, settle_unknown
 
 WORLD = Path(__file__).parents[1] / "crash" / "world.py"
 FINDINGS = ["the valve was shut", "the pump was off"]
+DYING = "waits to be killed"
+SILENCE = 600.0
+"""Seconds without a word from any worker after which something hangs."""
 CALLS = 16
 """Model calls of an investigation that nothing disturbs."""
 
@@ -49,13 +53,19 @@ def main(folder: str, *args: str) -> None:
     from roundsman.adk import current_run
 
     here = world()
-    inner = here.Truth.line
+    inner, every, done = here.Truth.line, int(os.environ.get("CREW_DIES_AT", 0)), itertools.count(1)
+
+    def say(*words: object) -> None:
+        # one write: a line of two threads at once would be two halves and an empty one
+        sys.stdout.write(" ".join(map(str, words)) + "\n")
+        sys.stdout.flush()
 
     def line(truth: Any, **what: Any) -> None:
         inner(truth, run=current_run().run_id, **what)
-        # one write: a line of two threads at once would be two halves and an empty one
-        sys.stdout.write(" ".join(["did", *map(str, what.values())]) + "\n")
-        sys.stdout.flush()
+        say("did", *what.values())
+        if next(done) == every and may_die(Path(folder)):
+            say(DYING)
+            threading.Event().wait()  # here it is killed, however late that comes
 
     here.Truth.line = line
     here.install(Path(folder), "")
@@ -65,6 +75,9 @@ def main(folder: str, *args: str) -> None:
 
     def timed(job: Any, *rest: Any) -> Any:
         note(Path(folder), job.run_id, "began")
+        until = time.monotonic() + SILENCE
+        while begun(Path(folder)) < int(os.environ["CREW_TOGETHER"]) and time.monotonic() < until:
+            time.sleep(0.01)
         try:
             return carry(job, *rest)
         finally:
@@ -97,6 +110,20 @@ def meet(folder: Path) -> None:
     sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", counted)
 
 
+def begun(folder: Path) -> int:
+    """Investigations that some worker has begun; one that was taken over counts again."""
+    return (folder / "times.log").read_text(encoding="utf-8").count('"began"')
+
+
+def may_die(folder: Path) -> bool:
+    """Whether this worker is one of those to be killed; each leave is given once."""
+    for leave in folder.glob("leave-*"):
+        with suppress(FileNotFoundError):
+            leave.unlink()
+            return True
+    return False
+
+
 def note(folder: Path, run: str, what: str) -> None:
     """A line with the clock all processes of a machine share."""
     with (folder / "times.log").open("a", encoding="utf-8") as out:
@@ -114,6 +141,8 @@ class Crew:
     killed: dict[int, float] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     through: tuple[str, ...] = ()
+    together: int = 1
+    """Investigations that have to have begun before the first of them goes on."""
 
     @property
     def home(self) -> Path:
@@ -122,9 +151,10 @@ class Crew:
 
     def start(self, *args: str, env: Mapping[str, str] = MappingProxyType({})) -> int:
         """Another worker; its pid, or that of what it runs `through`."""
+        own = {"PYTHONPATH": str(Path(__file__).parent), "CREW_TOGETHER": str(self.together)}
         process = subprocess.Popen(
             [*self.through, sys.executable, __file__, str(self.home), "worker", *args],
-            env=os.environ | self.journal.env | {"PYTHONPATH": str(Path(__file__).parent)} | env,
+            env=os.environ | self.journal.env | own | env,
             stdout=subprocess.PIPE,
             stderr=(self.home / "errors.txt").open("a"),
             text=True,
@@ -168,22 +198,23 @@ class Crew:
         return [job.run_id for job in asked]
 
     def work(self, workers: int, every: int, kills: int, *args: str) -> None:
-        """Let them work until no job is left; each worker that has done `every` things is killed and
-        another one started, `kills` times in all. Ways of the person: see `answer`."""
-        done: Counter[int] = Counter()
+        """Let them work until no job is left; a worker that has done `every` things is killed inside of
+        the last and another one started, `kills` times in all. Ways of the person: see `answer`."""
+        for number in range(kills):
+            (self.home / f"leave-{number}").touch()
+        env = {"CREW_DIES_AT": str(every)}
         for _ in range(workers):
-            self.start(*args, "--until-empty")
+            self.start(*args, "--until-empty", env=env)
         while self.running:
-            pid, line = self.lines.get(timeout=300)
+            pid, line = self.lines.get(timeout=SILENCE)
             if line is None:
                 code = self.running.pop(pid).returncode
                 assert code == (-9 if pid in self.killed else 0), (code, self.errors())
                 if pid in self.killed:
-                    self.start("--until-empty")
+                    self.start("--until-empty", env=env)
                 continue
             self.said.append(line)
-            done[pid] += line.startswith("did")
-            if done[pid] >= every and len(self.killed) < kills and pid not in self.killed:
+            if line == DYING:
                 self.kill(pid)
 
     def errors(self) -> str:

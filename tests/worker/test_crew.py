@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from crew import Crew, check
+from crew import SILENCE, Crew, check
 from journals import Journal
 
 from roundsman.worker import Queue
@@ -26,7 +26,7 @@ def crew(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
 
 @pytest.mark.slow
 def test_killed_workers_lose_nothing_and_nothing_is_done_twice(crew: Crew) -> None:
-    asked = crew.submit(6)
+    asked, crew.together = crew.submit(6), 2
     crew.work(2, 12, 2, "--at-once", "3", "--per-worker", "2")
     assert len(crew.killed) == 2
     assert any(line.startswith("took over") for line in crew.said)
@@ -43,7 +43,7 @@ def test_workers_that_look_at_once_do_not_take_more_than_all_may(
     crew: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CREW_MEETS", "1")
-    asked = crew.submit(6)
+    asked, crew.together = crew.submit(6), 3
     crew.work(2, 10**9, 0, "--at-once", "3", "--per-worker", "2")
     assert (crew.home / "counted").exists()
     check(crew, asked)
@@ -57,12 +57,13 @@ def test_a_worker_that_is_asked_to_end_leaves_what_waits_to_another(crew: Crew) 
     store = crew.journal.open()
     set_limit(store, 40_000)
     assert admit(store, "another", 20_000)
+    store.db.execute("insert into spent select 'tomorrow', day+1, tokens from spent")
     (run_id,) = crew.submit(1)
     first = crew.start()
-    while not (crew.lines.get(timeout=300)[1] or "").startswith(f"waits {run_id}"):
+    while not (crew.lines.get(timeout=SILENCE)[1] or "").startswith(f"waits {run_id}"):
         pass
     crew.running[first].send_signal(signal.SIGTERM)
-    while crew.lines.get(timeout=300)[1] is not None:
+    while crew.lines.get(timeout=SILENCE)[1] is not None:
         pass
     assert crew.running.pop(first).returncode == 0
     with Queue() as waiting:

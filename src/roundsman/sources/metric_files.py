@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 
 from roundsman.errors import SourceError
-from roundsman.sources.protocols import LARGEST, Floats, Series, Unseen
+from roundsman.sources.protocols import Floats, Series, Unseen
 from roundsman.sources.times import parse_time
 
 _TIME = ("timestamp", "time", "ts", "datetime", "date", "at", "_time", "@timestamp", "epoch")
@@ -26,7 +26,7 @@ _ENDINGS = (".csv.gz", ".csv", ".parquet")
 #: larger files (bytes; packed ones are taken to be `_PACKED` times their size) are not loaded whole
 _IN_MEMORY = 32 * 1024 * 1024
 _PACKED = 8
-UNUSABLE = "samples without a readable time or a number below 1e150"
+UNUSABLE = "samples without a readable time or a finite number"
 _NAMED = 5
 
 Report = Callable[[Unseen], None]
@@ -57,7 +57,7 @@ def _column(rows: dict[str, Any], name: str) -> list[Any]:
 
 
 def _ordered(service: str, metric: str, times: Floats, values: Floats) -> Series | None:
-    good = np.isfinite(times) & (np.abs(values) < LARGEST)
+    good = np.isfinite(times) & np.isfinite(values)
     if not good.any():
         return None
     times, values = times[good], values[good]

@@ -21,7 +21,7 @@ from roundsman.sources.metric_files import (
     split_names,
     stem_of,
 )
-from roundsman.sources.protocols import LARGEST, Floats, Series, Unseen
+from roundsman.sources.protocols import Floats, Series, Unseen
 from roundsman.sources.times import LATEST
 
 #: samples of one file that are kept in memory, 24 bytes each
@@ -37,7 +37,7 @@ def stream(connection: Any, path: Path, shape: Shape, report: Report | None) -> 
     """
     connection.execute("SET TimeZone = 'UTC'")
     source = _rows(path, shape)
-    good = f"t IS NOT NULL AND t < {LATEST} AND abs(v) < {LARGEST}"
+    good = f"t IS NOT NULL AND t < {LATEST} AND isfinite(v)"
     connection.execute(
         "CREATE TEMP TABLE known AS SELECT row_number() OVER (ORDER BY s, m) AS id, * FROM ("
         f"SELECT s, m, count(*) FILTER ({good}) AS n, min(t) FILTER ({good}) AS a, "
@@ -65,7 +65,7 @@ def stream(connection: Any, path: Path, shape: Shape, report: Report | None) -> 
     rows = connection.execute(
         f"SELECT known.id AS id, {at} AS t, {value} AS v FROM ({source}) AS r JOIN known "
         f"ON known.s = r.s AND known.m = r.m WHERE r.t IS NOT NULL AND r.t < {LATEST} "
-        f"AND abs(r.v) < {LARGEST} {group} "
+        f"AND isfinite(r.v) {group} "
         "ORDER BY 1, 2",
         [str(path)],
     ).fetchnumpy()

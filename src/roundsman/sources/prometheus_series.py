@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from roundsman.sources.prometheus_names import Asked, owner, told_apart
-from roundsman.sources.protocols import LARGEST, Floats, Series
+from roundsman.sources.protocols import Floats, Series
 
 #: values in this range, in a metric of seconds, are points in time: 2001 to 2100
 _EARLIEST, _LATEST = 1e9, 4.1e9
@@ -74,7 +74,7 @@ def _samples(row: Mapping[str, Any]) -> tuple[Floats, Floats]:
         both = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     except (ValueError, TypeError):
         return np.empty(0), np.empty(0)
-    both = both[np.isfinite(both[:, 0]) & (np.abs(both[:, 1]) < LARGEST)]
+    both = both[np.isfinite(both).all(axis=1)]
     if np.any(np.diff(both[:, 0]) < 0):
         both = both[np.argsort(both[:, 0], kind="stable")]
     return both[:, 0], both[:, 1]

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LARGEST = 1e150
-"""A sample is a number below this: what is larger is a slip, and no square of it could be computed."""
-
 
 @dataclass(frozen=True)
 class Window:

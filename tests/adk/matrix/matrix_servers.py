@@ -89,7 +89,7 @@ def mcp_server(mode: str) -> Callable[[Lab], AbstractAsyncContextManager[Any]]:
             notes.touch()
             script = str(Path(__file__).with_name("mcp_server.py"))
             command = StdioServerParameters(command=sys.executable, args=[script, str(notes), mode])
-            yield StdioConnectionParams(server_params=command, timeout=60)
+            yield StdioConnectionParams(server_params=command, timeout=300)
             for line in notes.read_text(encoding="utf-8").splitlines():
                 tool, value = line.split(" ", 1)
                 lab.log.append((tool, value))

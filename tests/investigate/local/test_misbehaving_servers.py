@@ -146,7 +146,7 @@ def test_a_server_that_never_answers_is_left(
 ) -> None:
     def never() -> Iterator[bytes]:
         yield b" "
-        server.over.wait(60)
+        server.over.wait(300)
 
     monkeypatch.setattr(model_traffic, "WHOLE", 0.5)
     with model_server(lambda n, b: Raw(never)) as server:

@@ -196,7 +196,7 @@ def test_a_probe_that_hangs_is_left_and_tools_are_prompted(
 
         def hang() -> Any:
             yield b" "
-            server.over.wait(60)
+            server.over.wait(300)
 
         report, _ = run(server, tmp_path, tools="auto")
     assert report["stop"]["reason"] == "done", report["stop"]
