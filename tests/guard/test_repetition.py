@@ -579,6 +579,36 @@ def test_announcing_the_same_without_doing_it() -> None:
     assert [tape.reply(t) for t in turns * 2][:4] == ["allow", "allow", "allow", "stop"]
 
 
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [
+            "I am writing the report now.",
+            "Now writing the report.",
+            "I need to write the report now.",
+        ],
+        ["About to create the file.", "Proceeding to create the file.", "Time to create the file."],
+        [
+            "We'll save the file next.",
+            "We will save the file next.",
+            "I should save the file next.",
+        ],
+    ],
+)
+def test_it_is_announced_in_many_words(turns: list[str]) -> None:
+    assert all(map(announces, turns))
+    tape = Tape(ours("narration"))
+    assert [tape.reply(t) for t in turns * 2][:4] == ["allow", "allow", "allow", "stop"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ready to ship", "The writing is on the wall.", "invoice", "The job is about to expire."],
+)
+def test_a_label_or_a_finding_announces_nothing(text: str) -> None:
+    assert not announces(text)
+
+
 def test_an_announcement_that_is_acted_upon_is_none() -> None:
     tape = Tape(ours())
     for n in range(9):
@@ -591,9 +621,10 @@ def test_the_same_label_again_is_an_answer() -> None:
     assert {tape.reply("spam") for _ in range(9)} == {"allow"}
 
 
-def test_blank_replies() -> None:
+@pytest.mark.parametrize("blanks", [("", " ", "\n", ""), ("\u00a0", "\u200b", "\ufeff", " ")])
+def test_blank_replies(blanks: tuple[str, ...]) -> None:
     tape = Tape(ours("blank"))
-    assert [tape.reply(t) for t in ("", " ", "\n", "")] == ["allow", "allow", "allow", "stop"]
+    assert [tape.reply(t) for t in blanks] == ["allow", "allow", "allow", "stop"]
 
 
 def test_a_person_who_speaks_is_news_to_those_who_talk() -> None:
@@ -625,6 +656,29 @@ def test_arguments_that_only_say_how_much_or_why_are_no_other_question() -> None
     tape = Tape(ours())
     through(tape, [("read_file", {"path": "a.py", "note": f"step {n}"}, "text") for n in range(7)])
     assert ends(tape) == 4
+
+
+def test_a_mark_of_the_one_call_is_no_other_question_beside_one() -> None:
+    tape = Tape(ours())
+    calls = [("logs", {"q": "error", "request_id": f"r-{n}x"}, "same lines") for n in range(7)]
+    through(tape, calls)
+    assert ends(tape) == 4
+    tape = Tape(ours())
+    through(tape, [("logs", {"request_id": f"r-{n}x"}, "no lines") for n in range(7)])
+    assert set(tape.said) <= {"allow", "warned"}
+
+
+def test_a_threshold_that_moves_is_no_other_question() -> None:
+    tape = Tape(ours())
+    through(tape, [("m", {"threshold": 0.1 + n / 100}, "nothing above it") for n in range(7)])
+    assert ends(tape) == 4
+
+
+def test_a_write_is_the_same_whichever_way_its_numbers_are_written() -> None:
+    tape = Tape(ours(), book="write")
+    for n, amount in enumerate([40, 40.0, 40]):
+        tape.call("book", f"booked as {n}", rows=[{"amount": amount, "rate": 0.5}])
+    assert tape.said == ["allow", "refuse", "refuse"]
 
 
 @pytest.mark.parametrize(("result", "end"), [("R1", 5), ("[]", 7), ("", 7)])

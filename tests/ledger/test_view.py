@@ -58,13 +58,13 @@ def test_arguments_are_shown_in_their_own_script_and_what_has_no_glyph_is_escape
 
 @pytest.mark.parametrize("kind", SETUPS)
 def test_the_kind_of_a_run_is_what_its_setup_says(kind: str) -> None:
-    begins = Record(1, 0.0, "run_begins", {"setup": SETUPS[kind]}, "")
+    begins = Record(1, "run_begins", 0.0, {"setup": SETUPS[kind]}, "")
     assert (kind_of_run([begins]), setup_in([begins])) == (kind, SETUPS[kind])
 
 
 @pytest.mark.parametrize("body", [{}, {"setup": None}, {"setup": "investigate"}, {"setup": ["x"]}])
 def test_a_run_that_says_nothing_of_itself_is_of_an_app(body: dict[str, Any]) -> None:
-    records = [Record(1, 0.0, "run_begins", body, "")]
+    records = [Record(1, "run_begins", 0.0, body, "")]
     assert (kind_of_run(records), dict(setup_in(records))) == ("", {})
     assert (kind_of_run([]), dict(setup_in([]))) == ("", {})
 
@@ -102,6 +102,27 @@ def test_a_run_without_its_report_shows_the_same(run: tuple[dict[str, Any], Stor
         assert one["excerpt"].startswith(other["excerpt"])
     shown = CliRunner().invoke(runs, ["show", report["run_id"], "--evidence", "a1", "--json"])
     assert json.loads(shown.output)["query"] == report["evidence"][0]["query"]
+
+
+def test_a_cut_two_rules_had_a_reason_for_is_one_cut() -> None:
+    begins = Record(1, "round_begins", 0.0, {"index": 1}, "")
+    cuts = [
+        {"verdict": "cut", "rule": rule, "reason": reason, "subject_id": step, "applied": True}
+        for step, rule, reason in [
+            ("s9", "round_steps", "8 of 8 model calls"),
+            ("s9", "tokens", "8,000 of 8,000 tokens spent"),
+            ("s12", "tokens", "9,000 of 8,000 tokens spent"),
+        ]
+    ]
+    ruled = [Record(n, "ruled", 0.0, body, "") for n, body in enumerate(cuts, start=2)]
+    assert guard_actions([begins, *ruled])["cuts"] == [
+        {
+            "round": 1,
+            "reason": "8 of 8 model calls; 8,000 of 8,000 tokens spent",
+            "rule": "round_steps",
+        },
+        {"round": 1, "reason": "9,000 of 8,000 tokens spent", "rule": "tokens"},
+    ]
 
 
 def test_an_action_without_an_outcome_is_unknown(run: tuple[dict[str, Any], Store]) -> None:

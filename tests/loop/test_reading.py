@@ -37,6 +37,29 @@ def test_recorded_slip_is_read(case_id: str) -> None:
     assert reading.complete
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"finding": "disk full on no',
+        '{"finding": "a path C:\\',
+        '{"finding": "a set {x} and',
+        "{'finding': 'disk",
+        'Here it is:\n```json\n{"done": tr',
+        '{"done": 12',
+        '{"find',
+        '{"',
+    ],
+)
+def test_what_is_cut_in_its_first_value_is_said_to_be_cut(text: str) -> None:
+    reading = read_object(text)
+    assert (reading.value, reading.lost, reading.complete) == (None, "truncated", False)
+
+
+@pytest.mark.parametrize("text", ["see {a, b} and {", 'a set {"a", "b"} of two', "no object", "{"])
+def test_prose_with_braces_is_not_cut(text: str) -> None:
+    assert read_object(text).lost == "nothing"
+
+
 def test_case_071_cut_text_is_said_to_be_cut() -> None:
     case = CASES["case-071"]
     reading = read_object(case["input"])

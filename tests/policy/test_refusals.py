@@ -191,6 +191,7 @@ def test_a_key_in_the_wrong_section_is_sent_home() -> None:
         ("? [a]\n: 1", "a key must be plain text"),
         ("version: 1\n\x00", "a control character"),
         ("[" * 5000, "nested too deeply"),
+        ("version: 1\nloop: " + "[" * 3000 + "]" * 3000 + "\n", ":2: nested too deeply"),
         ("run: " + "{a: " * 300 + "1" + "}" * 300, "unknown key 'a' in run"),
     ],
 )

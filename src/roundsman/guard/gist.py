@@ -15,7 +15,7 @@ from roundsman.guard.volatile import shape
 BINS = 32
 LARGEST = 20_000
 """Characters of a text that are looked at."""
-_WORDS = re.compile(r"\w+|[^\w\s]")
+_WORDS = re.compile(r"\w+|[^\w\s\u200b-\u200f\u2060\ufeff]")
 _EMPTY = "00"
 
 

@@ -82,8 +82,28 @@ def digest(text: str) -> str:
 
 
 def call_print(tool: str, args: Any) -> str:
-    """Digest of a tool call: its name and canonical arguments."""
-    return digest(f"{tool}\x00{canonical(args)}")
+    """Digest of a tool call: its name and canonical arguments. `40.0` is `40`: engines hand on one
+    number either way."""
+    written = canonical(args)
+    if _WHOLE.search(written):
+        written = canonical(_whole_numbers(args, 0))
+    return digest(f"{tool}\x00{written}")
+
+
+_WHOLE = re.compile(r"\d\.0(?!\d)|\de\+")
+
+
+def _whole_numbers(value: Any, depth: int) -> Any:
+    """The value with floats that are whole numbers as integers."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if depth > DEEPEST:
+        return value
+    if isinstance(value, Mapping):
+        return {k: _whole_numbers(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_numbers(v, depth + 1) for v in value]
+    return value
 
 
 BLANK = frozenset({"", "[]", "{}", "()", "null", "None"})
@@ -95,7 +115,8 @@ _LONG = 3
 
 _KNOBS = re.compile(
     r"(?:^|_)(?:limit|offset|page|size|count|window|minutes|hours|seconds|timeout|top|max|min|lines"
-    r"|tail|head|since|until|start|end|depth|retries)(?:$|_)",
+    r"|tail|head|since|until|start|end|depth|retries|threshold|percent|percentile|quantile|interval"
+    r"|tolerance)(?:$|_)",
     re.IGNORECASE,
 )
 """Arguments that say how much of a thing is looked at, not at what."""
@@ -103,6 +124,11 @@ _REMARKS = re.compile(
     r"(?:^|_)(?:progress|note|reason|thought|explanation|comment|rationale)s?$", re.IGNORECASE
 )
 """Arguments that are said beside the question."""
+_MARKS = re.compile(
+    r"^(?:(?:client_)?request_?id|correlation_?id|idempotency_?key|nonce|attempt|iteration|turn)$",
+    re.IGNORECASE,
+)
+"""Arguments that mark the one call, where others say what is asked."""
 
 
 def call_gist(args: Mapping[str, Any]) -> str:
@@ -114,7 +140,7 @@ def call_gist(args: Mapping[str, Any]) -> str:
     for key in sorted(args, key=str):
         value = args[key]
         text = value if isinstance(value, str) else canonical(value)
-        if _REMARKS.search(str(key)):
+        if _REMARKS.search(str(key)) or (len(args) > 1 and _MARKS.search(str(key))):
             continue
         if len(text.split(maxsplit=_LONG)) >= _LONG:
             names.append(f"{key}=")

@@ -122,13 +122,19 @@ def guard_actions(records: Iterable[Record]) -> dict[str, list[dict[str, Any]]]:
     cuts: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
+    last_cut = ""
     for index, body in _applied(records):
         tool, reason, rule = tool_of(body), body.get("reason", ""), body.get("rule", "")
         verdict = body.get("verdict")
         if (block := _block(body)) is not None:
             blocks.append(block)
         elif verdict == "cut":
-            cuts.append({"round": index, "reason": reason, "rule": rule})
+            subject = body.get("subject_id") or ""
+            if subject and subject == last_cut:  # one cut, for which a further rule had a reason
+                cuts[-1]["reason"] += f"; {reason}"
+            else:
+                cuts.append({"round": index, "reason": reason, "rule": rule})
+            last_cut = subject
         elif verdict == "amend":
             changes = (one for one in body.get("changes") or [] if isinstance(one, Mapping))
             amended += [{"tool": tool, **change} for change in changes]

@@ -75,7 +75,7 @@ def read_answer(raw: Any, tools: Sequence[str] = ()) -> Answer:
     reading = read_object(raw, ("findings", "done"), tools)
     value = reading.value
     if value is None:
-        return Answer(readable=False, lost="nothing", calls=reading.calls)
+        return Answer(readable=False, lost=reading.lost, calls=reading.calls)
     if not value.keys() & {"findings", "done"}:
         return Answer(readable=isinstance(raw, Mapping) and not reading.calls, calls=reading.calls)
     found = value.get("findings")

@@ -104,7 +104,7 @@ def read_object(raw: Any, keys: Sequence[str] = (), tools: Sequence[str] = ()) -
         best = _choose(_search(text.translate(_SMART), keys).objects, keys)
     calls = tuple([*found.calls, *calls_in_text(text, tools)] if best is None else found.calls)
     if best is None:
-        return Reading(None, "nothing", calls=calls)
+        return Reading(None, "truncated" if _BEGUN.search(text) else "nothing", calls=calls)
     parsed = best.parsed
     value, whole = clean(best.value)
     open_at = tuple(map(_whole, parsed.open_at))
@@ -112,6 +112,12 @@ def read_object(raw: Any, keys: Sequence[str] = (), tools: Sequence[str] = ()) -
     return Reading(value, lost, tuple(sorted(parsed.slips)), open_at, calls)
 
 
+#: an object that ends with the text before its first value does
+_BEGUN = re.compile(
+    r"""\{\s*+(?:"[^"\\{}]*+|'[^'\\{}]*+)(?:["']\s*+(?::\s*+("(?:[^"\\]|\\.)*+\\?|'(?:[^'\\]|\\.)*+\\?"""
+    r"""|[\w.+-]*+))?)?\Z""",
+    re.DOTALL,
+)
 #: an object inside a JSON string
 _ENCODED = re.compile(r'\{(?:\s|\\[nrt])*+\\"')
 _SMART_QUOTES = re.compile("[“”„‟‘’]")

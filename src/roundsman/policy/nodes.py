@@ -68,7 +68,20 @@ def read_document(raw: bytes, source: str) -> Document:
         line = text.count("\n", 0, err.position) + 1
         raise PolicyError(f"{source}:{line}: a control character; remove it") from None
     except RecursionError:
-        raise PolicyError(f"{source}: nested too deeply to be a policy") from None
+        raise PolicyError(f"{source}:{_deepest(text)}: nested too deeply to be a policy") from None
+
+
+def _deepest(text: str) -> int:
+    """The line on which the most brackets are open or, without any, the one indented most."""
+    open_now, most, found = 0, 0, 0
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        open_now += sum(line.count(c) for c in "[{") - sum(line.count(c) for c in "]}")
+        depth = max(open_now, *(line.count(c) for c in "[{"))
+        if depth > most:
+            most, found = depth, number
+    indents = [len(line) - len(line.lstrip(" -")) for line in lines]
+    return found or indents.index(max(indents)) + 1
 
 
 def _document(root: yaml.Node | None, source: str) -> Document:

@@ -110,6 +110,9 @@ def read_change_file(path: Path, kind: str) -> tuple[list[Change], int]:
     if dated and all(at is None for at, _ in dated):
         # passed over in silence it would read as "nothing was deployed"
         fields = ", ".join(_TIME[:5])
+        written = next((w for w in (first_of(r, _TIME) for _, r in dated) if w is not None), None)
+        if written is not None:
+            raise SourceError(f"{path.name}: no time can be read; one is {str(written)[:40]!r}")
         raise SourceError(f"{path.name}: no record has a time; expected one of {fields} in each")
     known = sorted(((at, r) for at, r in dated if at is not None), key=lambda pair: pair[0])
     last: dict[str, Any] = {}

@@ -17,6 +17,19 @@ _ISO = re.compile(
 _APACHE = re.compile(r"\[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d)(?:\s([+-]\d{4}))?\]")
 _NGINX = re.compile(r"(\d{4})/(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
 _SYSLOG = re.compile(r"([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
+# These stand at the very head of a line; further in, such a date is a part of the message.
+_FRONT = r"\W{0,3}(?:\d+:[A-Z] |[A-Z][a-z]{2,8},? +)?"
+_NAMED_MONTH = re.compile(
+    _FRONT + r"(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{4}) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
+    r"(?: (Z|UTC|GMT|[+-]\d{4}))?"
+)
+_YEAR_LAST = re.compile(
+    _FRONT + r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (?:(UTC|GMT) )?(\d{4})"
+    r"(?: ([+-]\d{4}))?(?!\d)"
+)
+_COMPACT = re.compile(
+    r"\W{0,3}(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?(?!\w)"
+)
 _EPOCH = re.compile(r"(?<![\w.])(\d{10}(?:\d{3}|\d{6}|\d{9})?(?:\.\d{1,9})?)(?![\w])")
 _MONTHS = {
     name: number
@@ -71,8 +84,9 @@ def from_number(value: float) -> float | None:
 def find_time(line: str, year: int | None = None) -> tuple[float, int] | None:
     """The time at the head of a log line and where its text ends, or None.
 
-    Known: ISO 8601 (also with a blank, comma fractions and a zone name), Apache, nginx, syslog (no
-    year: `year`, else this is not a time) and epoch seconds to nanoseconds.
+    Known: ISO 8601 (also with a blank, comma fractions and a zone name, and without separators),
+    Apache, nginx, a day with the month's name (mail, HTTP, Tomcat, Redis), `date` and `git log`,
+    syslog (no year: `year`, else this is not a time) and epoch seconds to nanoseconds.
     """
     head = line[:_HEAD]
     if match := _ISO.search(head):
@@ -87,6 +101,20 @@ def find_time(line: str, year: int | None = None) -> tuple[float, int] | None:
     if match := _NGINX.search(head):
         y, mo, d, h, mi, s = (int(part) for part in match.groups()[:6])
         at = _seconds((y, mo, d), (h, mi, s), match[7], None)
+        return None if at is None else (at, match.end())
+    if match := _NAMED_MONTH.match(head):
+        date = (int(match[3]), _MONTHS.get(match[2], 0), int(match[1]))
+        clock = (int(match[4]), int(match[5]), int(match[6]))
+        at = _seconds(date, clock, match[7], match[8])
+        return None if at is None else (at, match.end())
+    if match := _YEAR_LAST.match(head):
+        date = (int(match[7]), _MONTHS.get(match[1], 0), int(match[2]))
+        clock = (int(match[3]), int(match[4]), int(match[5]))
+        at = _seconds(date, clock, None, match[8] or match[6])
+        return None if at is None else (at, match.end())
+    if match := _COMPACT.match(head):
+        y, mo, d, h, mi, s = (int(part) for part in match.groups()[:6])
+        at = _seconds((y, mo, d), (h, mi, s), match[7], match[8])
         return None if at is None else (at, match.end())
     if year is not None and (match := _SYSLOG.search(head)):
         date = (year, _MONTHS.get(match[1], 0), int(match[2]))

@@ -14,8 +14,12 @@ MOST_TALK = 3
 MOST_BLANKS = 3
 """Empty replies in a row after which nobody is there."""
 _ANNOUNCES = re.compile(
-    r"\b(?:i['’]ll|i will|i shall|i['’]m (?:now )?(?:going to|about to)|i am (?:now )?(?:going to|about to)"
-    r"|let me|let['’]s|now i|next i)\b",
+    r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|shall)|(?:i['’]m|i am|we['’]re|we are) (?:now |just )?"
+    r"(?:\w+ing|about to)|i (?:need|plan|intend|want|have) to|i['’]d like to"
+    r"|i (?:should|must|can now)|let me|let['’]s|let us|allow me to|now i|next,? (?:i|we))\b"
+    r"|(?:^|[.!?,:]\s+|\bnow )(?:(?:time|about|going) to|writing|creating|starting|beginning"
+    r"|proceeding|continuing|moving|preparing|generating|saving|putting|getting|working|calling"
+    r"|running|checking|updating|building|making|adding|compiling|drafting|finali[sz]ing)\b",
     re.IGNORECASE,
 )
 
