@@ -66,6 +66,7 @@ class ModelServerError(UsageError):
         passing: the same request may well succeed in a moment.
         wait: seconds the server asks to wait first.
         unspent: the request never reached the model, so it cost nothing.
+        too_long: the prompt did not fit the model's context.
     """
 
     def __init__(
@@ -76,9 +77,11 @@ class ModelServerError(UsageError):
         passing: bool = False,
         wait: float = 0.0,
         unspent: bool = False,
+        too_long: bool = False,
     ) -> None:
         super().__init__(message)
         self.status, self.passing, self.wait, self.unspent = status, passing, wait, unspent
+        self.too_long = too_long
 
 
 class RunNotFound(UsageError):

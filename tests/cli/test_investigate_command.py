@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.cli.investigate import exit_code
+
 ROOT = Path(__file__).parents[2]
 OUTAGE = ROOT / "examples" / "incidents" / "pool-exhaustion"
 HARMLESS = ROOT / "examples" / "incidents" / "harmless-deploy"
@@ -160,3 +162,16 @@ def test_a_slip_in_incident_yaml_is_told_and_notes_of_ones_own_are_not(run, tmp_
     assert "did you mean 'window'?" in done.stderr
     (tmp_path / "copy" / "incident.yaml").write_text("reported_by: eve\n")
     assert run("investigate", tmp_path / "copy").returncode == 0
+
+
+@pytest.mark.parametrize("reason", ["done", "no_progress", "partial"])
+@pytest.mark.parametrize(
+    ("statuses", "code"), [([], 3), (["blocked"], 3), (["error", "ok"], 0), (["empty"], 0)]
+)
+def test_no_cause_is_an_answer_only_when_somebody_looked(
+    reason: str, statuses: list[str], code: int
+) -> None:
+    evidence = [{"status": one} for one in statuses]
+    report = {"stop": {"reason": reason}, "findings": [], "evidence": evidence}
+    assert exit_code(report) == code
+    assert exit_code({**report, "findings": [{"statement": "it is so"}]}) == 0

@@ -188,6 +188,7 @@ def test_thinking_is_no_answer_unless_it_ends_in_one() -> None:
         '<response>\n{"name": "query_logs", "arguments": {"service": "api", "minutes": 10}}\n```',
         '<tool_call>{"name": "query_logs", "arguments": {"service": "api", "minutes": 10}}</tool_call>',
         '{"function": {"name": "query_logs", "arguments": "{\\"service\\": \\"api\\", \\"minutes\\": 10}"}}',
+        '```json\n{"step": {"tool": "query_logs", "args": {"service": "api", "minutes": 10}}}\n```',
         'Action: query_logs\nAction Input: {"service": "api", "minutes": 10}',
         "```tool_code\nprint(query_logs(service='api', minutes=10))\n```",
         'I will call query_logs(service="api", minutes=10) now.',
@@ -197,6 +198,27 @@ def test_printed_calls_are_known_as_such(text: str) -> None:
     reading = read_object(text, ("findings", "done"), ("query_logs",))
     assert reading.value is None
     assert reading.calls == (PrintedCall("query_logs", {"service": "api", "minutes": 10}),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "query_logs", "arguments": {"service": "api", "minu',
+        '<tool_call>{"name": "query_logs", "arguments": {"service": "a',
+        '{"step": {"tool": "query_logs", "args": {"service": "api", ',
+    ],
+)
+def test_a_call_that_was_cut_in_its_arguments_is_no_other_call(text: str) -> None:
+    reading = read_object(text, ("findings", "done"), ("query_logs",))
+    assert reading.value is None
+    assert reading.calls == ()
+
+
+def test_a_call_that_lacks_only_its_last_brackets_is_whole() -> None:
+    text = '{"step": {"tool": "query_logs", "args": {"service": "api"}'
+    assert read_object(text, ("findings", "done")).calls == (
+        PrintedCall("query_logs", {"service": "api"}),
+    )
 
 
 def test_a_name_that_is_no_tool_is_no_call() -> None:

@@ -104,7 +104,8 @@ class Settler:
             tokens = self._step.prompt_tokens + int(self._size / CHARS_PER_TOKEN)
         reply, calls, text = None, None, ""
         if response is not None and response.content is not None and not response.partial:
-            reply = response.content.model_dump(mode="json", exclude_none=True)
+            reply = _kept(response.content)
+            error = error or ("" if reply else "the reply is nested too deep to be kept")
             parts = response.content.parts or []
             calls = sum(p.text is None for p in parts)  # code and data are no talk either
             text = " ".join(p.text for p in parts if p.text and not p.thought)
@@ -164,6 +165,14 @@ class Settler:
             )
         )
         self._charged = now
+
+
+def _kept(content: types.Content) -> dict[str, Any] | None:
+    """The reply for the journal; None for one that no store takes, which is charged all the same."""
+    try:
+        return content.model_dump(mode="json", exclude_none=True)
+    except ValueError:  # nested deeper than pydantic writes
+        return None
 
 
 def _over(usage: Usage, step: StepBegins) -> int:

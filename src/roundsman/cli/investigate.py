@@ -190,8 +190,9 @@ def exit_code(report: dict[str, Any]) -> int:
     """0 an answer or an honest none, 3 stopped before anything could be said, 5 a person is asked."""
     if report["stop"]["reason"] == "asked":
         return 5
-    said = report["findings"] or report["stop"]["reason"] in ("done", "no_progress", "partial")
-    return 0 if said else 3
+    looked = any(one["status"] in ("ok", "empty") for one in report["evidence"])
+    over = report["stop"]["reason"] in ("done", "no_progress", "partial")
+    return 0 if report["findings"] or (over and looked) else 3
 
 
 def _limits(policy: Policy) -> dict[str, Any]:

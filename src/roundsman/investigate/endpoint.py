@@ -76,7 +76,8 @@ class Endpoint:
 
     def http(self) -> Http:
         """Bounded questions to the server's lists. Raises SourceError for a header that is not set."""
-        return Http(self.url, [parse_header(one) for one in self.headers], "--base-url")
+        given = [parse_header(one) for one in self.headers]
+        return Http(self.url, given, "--base-url", proxies=False)
 
     def header_values(self) -> dict[str, str]:
         """Headers of this host with their secrets put in; they are kept nowhere."""
@@ -132,7 +133,9 @@ def models_at(endpoint: Endpoint) -> list[dict[str, Any]] | None:
         raise ModelServerError(f"--base-url {error}") from None
     except SourceError as error:
         raise ModelServerError(str(error)) from None
-    rows = listed.get("data") if isinstance(listed, dict) else None
+    rows = listed  # some give the bare list
+    if isinstance(listed, dict):  # a server without models may say null
+        rows = [] if listed.get("data", "") is None else listed.get("data")
     if not isinstance(rows, list):
         raise ModelServerError(
             f"--base-url {endpoint.url}/models: no list of models; is this an OpenAI-compatible "
@@ -143,8 +146,12 @@ def models_at(endpoint: Endpoint) -> list[dict[str, Any]] | None:
 
 def names_of(rows: Sequence[Mapping[str, Any]]) -> str:
     """The first of a server's models, for a message."""
-    names = ", ".join(str(one["id"])[:120] for one in rows[:8])
+    names = ", ".join(_in_one_line(str(one["id"])) for one in rows[:8])
     return f"{names} and {len(rows) - 8} more" if len(rows) > 8 else names
+
+
+def _in_one_line(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name)[:120]
 
 
 def _is(row: dict[str, Any], model: str) -> bool:
@@ -159,7 +166,8 @@ def _context_of(row: Mapping[str, Any]) -> int:
     for place in (row, meta if isinstance(meta, dict) else {}):
         for key in _CONTEXT_KEYS:
             value = place.get(key)
-            if isinstance(value, int) and LEAST_CONTEXT <= value <= MOST_CONTEXT:
+            # one that is too small is told of with its numbers, when a prompt does not fit
+            if isinstance(value, int) and 1 < value <= MOST_CONTEXT:
                 return value
     return 0
 

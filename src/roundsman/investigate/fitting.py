@@ -4,16 +4,61 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.adk.models.llm_request import LlmRequest
+from google.genai import types
 
+from roundsman.investigate.gauge import Gauge
 from roundsman.investigate.prompted import arguments_of, declared_in
 
+_PER_MESSAGE = 12  # tokens of a chat template around one message
 #: characters below which an answer says nothing any more
 LEAST = 240
 _KEPT = ("status", "evidence_id", "error", "reason", "tool", "rule")
+
+
+class TooSmall(Exception):
+    """What is no tool answer does not fit into the context by itself; `tokens` of it, about."""
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__(tokens)
+        self.tokens = tokens
+
+
+def fitted(request: LlmRequest, context: int, reply: int, gauge: Gauge) -> list[types.Content]:
+    """The request's contents with tool answers cut to what the context leaves beside a reply.
+
+    Raises TooSmall.
+    """
+    contents = list(request.contents or [])
+    sizes = result_sizes(contents)
+    others = chars(request) - sum(sizes)
+    room = gauge.room(context - reply - _PER_MESSAGE * (len(contents) + 2), others)
+    if room < 0:
+        raise TooSmall(gauge.tokens(others))
+    most = iter(shares(sizes, room))
+    return [_shrunk(content, most) for content in contents]
+
+
+def result_sizes(contents: Sequence[types.Content]) -> list[int]:
+    """Characters of each tool answer, the newest last."""
+    parts = [part for content in contents for part in content.parts or []]
+    return [size(p.function_response.response) for p in parts if p.function_response is not None]
+
+
+def _shrunk(content: types.Content, most: Iterator[int]) -> types.Content:
+    parts = []
+    for part in content.parts or []:
+        answer = part.function_response
+        if answer is not None:
+            less = shrink(answer.response, next(most))
+            part = part.model_copy(
+                update={"function_response": answer.model_copy(update={"response": less})}
+            )
+        parts.append(part)
+    return content.model_copy(update={"parts": parts})
 
 
 def size(value: Any) -> int:

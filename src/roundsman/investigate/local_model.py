@@ -19,15 +19,12 @@ from roundsman.errors import ModelServerError
 from roundsman.guard.events import Ruled
 from roundsman.investigate import model_errors, model_traffic, prompted
 from roundsman.investigate.endpoint import Endpoint
-from roundsman.investigate.fitting import chars, shares, shrink, size
+from roundsman.investigate.fitting import TooSmall, chars, fitted, result_sizes
+from roundsman.investigate.gauge import Gauge
 from roundsman.investigate.model_traffic import Road
 
 ANSWER_TOKENS = 1024
 """Most tokens of one reply, as far as the policy asks for no fewer."""
-_CHARS_PER_TOKEN = 2.4
-"""Characters a token until a reply has told: telemetry is full of numbers, which take more tokens
-than words do."""
-_PER_MESSAGE = 12  # tokens of a chat template around one message
 _PROBE = "note"
 PROBE, PROBES = 60.0, 3
 """Seconds of the call that shows whether native calls come, and how often it is made."""
@@ -47,7 +44,8 @@ class LocalModel(OpenAILlm):
     _prompted: bool | None = PrivateAttr(default=None)
     _probes: int = PrivateAttr(default=0)
     _why: str = PrivateAttr(default="")
-    _ratio: float = PrivateAttr(default=_CHARS_PER_TOKEN)
+    _takes_schema: bool | None = PrivateAttr(default=None)  # None until a reply has told
+    _gauge: Gauge = PrivateAttr(default_factory=Gauge)
 
     @classmethod
     def at(cls, endpoint: Endpoint, model: str, context: int) -> LocalModel:
@@ -97,9 +95,15 @@ class LocalModel(OpenAILlm):
             spent = await self._probe()
         by_prompt = bool(declared) and bool(self._prompted)
         request = self._constrained(llm_request, declared) if by_prompt else llm_request
-        request = self._fitted(request, by_prompt)
-        replies = await self._asked(request)
+        request = self._fitted(request)
+        talk = prompted.as_talk(request.contents) if by_prompt else request.contents
+        try:
+            replies = await self._asked(request.model_copy(update={"contents": talk}))
+        except ModelServerError as error:
+            raise self._eased(error, by_prompt) from None
         self._learn(request, replies)
+        if by_prompt and self._takes_schema is None:
+            self._takes_schema = True
         for reply in replies:
             if by_prompt:
                 _as_calls(reply, declared)
@@ -193,69 +197,57 @@ class LocalModel(OpenAILlm):
                 "tools": None,
                 "tool_config": None,
                 "system_instruction": text,
-                "response_schema": prompted.step_schema(declared),
+                "response_schema": None
+                if self._takes_schema is False
+                else prompted.step_schema(declared),
                 "temperature": request.config.temperature,
             }
         )
         return request.model_copy(update={"config": config})
 
-    def _fitted(self, request: LlmRequest, by_prompt: bool) -> LlmRequest:
+    def _fitted(self, request: LlmRequest) -> LlmRequest:
         """The request with tool answers cut to what the context leaves for them."""
-        contents = list(request.contents or [])
-        if self.context:
-            asked = request.config.max_output_tokens if request.config else None
-            reply = min(asked or self.max_tokens, self.max_tokens)
-            if request.config is not None:
-                limits = {"max_output_tokens": reply}
-                request = request.model_copy(
-                    update={"config": request.config.model_copy(update=limits)}
-                )
-            overhead = _PER_MESSAGE * (len(contents) + 2)
-            room = int((self.context - reply - overhead) * self._ratio)
-            results = [
-                part.function_response
-                for content in contents
-                for part in content.parts or []
-                if part.function_response is not None
-            ]
-            sizes = [size(one.response) for one in results]
-            left = room - (chars(request) - sum(sizes))
-            if left < 0:
-                raise ModelServerError(
-                    f"{self.endpoint_url}: a context of {self.context} tokens is too small: "
-                    f"instruction, tools and question alone take about "
-                    f"{int((chars(request) - sum(sizes)) / self._ratio)} beside {reply} for a reply",
-                    unspent=True,
-                )
-            most = iter(shares(sizes, left))
-            contents = [_shrunk(content, most) for content in contents]
-        if by_prompt:
-            contents = prompted.as_talk(contents)
+        if not self.context:
+            return request
+        asked = request.config.max_output_tokens if request.config else None
+        reply = min(asked or self.max_tokens, self.max_tokens)
+        if request.config is not None:
+            limits = {"max_output_tokens": reply}
+            request = request.model_copy(
+                update={"config": request.config.model_copy(update=limits)}
+            )
+        try:
+            contents = fitted(request, self.context, reply, self._gauge)
+        except TooSmall as error:
+            raise ModelServerError(
+                f"{self.endpoint_url}: a context of {self.context} tokens is too small: "
+                f"instruction, tools and question alone take about {error.tokens} beside {reply} "
+                "for a reply",
+                unspent=True,
+            ) from None
         return request.model_copy(update={"contents": contents})
 
     def _learn(self, request: LlmRequest, replies: Sequence[LlmResponse]) -> None:
-        """Characters a token of what was sent, a little to the cautious side."""
         usage = replies[0].usage_metadata if replies else None
+        results = sum(result_sizes(request.contents or []))
         tokens = (usage.prompt_token_count if usage else None) or 0
-        if tokens > 200:
-            self._ratio = min(3.5, max(1.2, 0.93 * chars(request) / tokens))
+        self._gauge.learn(chars(request) - results, results, tokens)
+
+    def _eased(self, error: ModelServerError, by_prompt: bool) -> ModelServerError:
+        """The error, to be asked again after when the next request can ask for less."""
+        if error.too_long:
+            if self.context and self._gauge.tighten():
+                error.passing = True
+        elif by_prompt and self._takes_schema is None and model_errors.may_be_the_schema(error):
+            self._takes_schema, error.passing = False, True
+            self._tell(
+                f"asked without the schema from now on, which may be what it refused: {error}"
+            )
+        return error
 
 
 def _reply_tokens(context: int) -> int:
     return min(ANSWER_TOKENS, context // 4) if context else ANSWER_TOKENS
-
-
-def _shrunk(content: types.Content, most: Any) -> types.Content:
-    parts = []
-    for part in content.parts or []:
-        answer = part.function_response
-        if answer is not None:
-            less = shrink(answer.response, next(most))
-            part = part.model_copy(
-                update={"function_response": answer.model_copy(update={"response": less})}
-            )
-        parts.append(part)
-    return content.model_copy(update={"parts": parts})
 
 
 def _as_calls(reply: LlmResponse, declared: Sequence[types.FunctionDeclaration]) -> None:

@@ -20,6 +20,7 @@ _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _UNSPENT = frozenset({408, 425, 429, 503})
 """Answers of a server that did not begin: it is busy, or still loads the model."""
 _TOO_LONG = ("context", "too long", "n_ctx", "maximum")
+_OF_SCHEMAS = ("schema", "grammar", "response_format", "response format", "guided")
 _OF_TOOLS = ("tool", "jinja", "function call")
 
 
@@ -43,17 +44,27 @@ def takes_no_tools(error: ModelServerError) -> bool:
     return error.status == 500 and any(word in str(error).casefold() for word in _OF_TOOLS)
 
 
+def may_be_the_schema(error: ModelServerError) -> bool:
+    """Whether a server's refusal may be about the schema that a step is held to."""
+    if error.status in (400, 422, 501):
+        return True
+    return error.status == 500 and any(word in str(error).casefold() for word in _OF_SCHEMAS)
+
+
 def of_status(error: openai.APIStatusError, url: str, model: str, road: Road) -> ModelServerError:
     """From an HTTP status that is no success."""
     said, status = road.words(error.body), error.status_code
     told = f" ({said})" if said else ""
     wait = _asked_to_wait(error.response.headers.get("retry-after"))
     passing = status in _PASSING and wait <= LONGEST_PAUSE
+    too_long = status in (400, 413) and any(word in said.casefold() for word in _TOO_LONG)
     if status in (401, 403):
         host = httpx.URL(url).netloc.decode("ascii", "replace")
         why = f"a login is needed; give --header '{host}=Authorization: Bearer ${{VARIABLE}}'"
-    elif status in (400, 413) and any(word in said.casefold() for word in _TOO_LONG):
+    elif too_long:
         why = "the prompt does not fit the model's context; say its size with --context TOKENS"
+    elif 300 <= status < 400:
+        why = "it leads elsewhere, which is not followed; give the address of the server itself"
     elif status == 404:
         why = f"no model {model!r} there, or the wrong path"
     elif status == 429:
@@ -71,7 +82,8 @@ def of_status(error: openai.APIStatusError, url: str, model: str, road: Road) ->
         status,
         passing=passing,
         wait=wait if passing else 0.0,
-        unspent=status in _UNSPENT,
+        unspent=status in _UNSPENT or too_long,
+        too_long=too_long,
     )
 
 

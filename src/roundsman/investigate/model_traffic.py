@@ -14,6 +14,7 @@ import httpx
 
 from roundsman.errors import ModelServerError
 from roundsman.investigate.endpoint import Endpoint
+from roundsman.investigate.model_replies import plain
 from roundsman.sources.headers import masked
 
 #: bytes of one reply, unpacked: a hundred times what a step may write
@@ -22,7 +23,6 @@ MOST_BYTES = 2 * 1024 * 1024
 CONNECT, WHOLE = 5.0, 600.0
 #: seconds an unused connection is kept; servers leave one after five and more
 KEPT = 2.0
-_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class Road(httpx.AsyncBaseTransport):
@@ -60,12 +60,13 @@ class Road(httpx.AsyncBaseTransport):
         finally:
             await answer.aclose()
         data = bytes(body)
-        if answer.status_code == 200:
+        if answer.is_success:  # some say 201 or 203 with a reply
             data = self._checked(data)
+        status = 200 if answer.is_success else answer.status_code
         kept = {"content-type": "application/json", "content-length": str(len(data))}
         if "retry-after" in answer.headers:
             kept["retry-after"] = answer.headers["retry-after"]
-        return httpx.Response(answer.status_code, headers=kept, content=data)
+        return httpx.Response(status, headers=kept, content=data)
 
     def _transport(self) -> httpx.AsyncHTTPTransport:
         """The connections of the event loop that runs now."""
@@ -92,7 +93,7 @@ class Road(httpx.AsyncBaseTransport):
             )
         if reply.get("error") and not reply.get("choices"):
             raise ModelServerError(f"{self.endpoint.url}: {self.words(reply)}")
-        return json.dumps(_plain(reply)).encode()
+        return json.dumps(plain(reply)).encode()
 
     def words(self, body: Any) -> str:
         """What a server says went wrong, in one line without secrets."""
@@ -105,75 +106,14 @@ class Road(httpx.AsyncBaseTransport):
         return masked(text, self._secrets)
 
 
-def _plain(reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply with only what can be meant: choices that are objects, counts that are counts.
-
-    Reasoning tokens are taken out of the output's count, whose part they are, since an account adds
-    them.
-    """
-    choices = reply.get("choices")
-    rows = choices if isinstance(choices, list) else []
-    reply["choices"] = [
-        c for c in rows if isinstance(c, dict) and isinstance(c.get("message"), dict)
-    ]
-    for row in reply["choices"]:
-        message = row["message"]
-        if not isinstance(message.get("content"), str):
-            message["content"] = None
-        calls = message.get("tool_calls")
-        calls = calls if isinstance(calls, list) else []
-        message["tool_calls"] = [call for one in calls if (call := _called(one))] or None
-    usage = reply.get("usage")
-    if not isinstance(usage, dict) or not any(_counts(usage.get(key)) for key in _COUNTS):
-        reply.pop("usage", None)
-        return reply
-    told = {key: usage[key] for key in _COUNTS if _counts(usage.get(key))}
-    thoughts = _part(usage.get("completion_tokens_details"), "reasoning_tokens")
-    if thoughts and "completion_tokens" in told:
-        thoughts = min(thoughts, told["completion_tokens"])
-        told["completion_tokens"] -= thoughts
-        told["completion_tokens_details"] = {"reasoning_tokens": thoughts}
-    if cached := _part(usage.get("prompt_tokens_details"), "cached_tokens"):
-        told["prompt_tokens_details"] = {"cached_tokens": cached}
-    reply["usage"] = dict.fromkeys(_COUNTS) | told
-    return reply
-
-
-def _called(call: Any) -> dict[str, Any] | None:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        return None
-    args = function.get("arguments")
-    if not isinstance(args, str):
-        args = json.dumps(args if isinstance(args, dict) else {})
-    try:
-        if not isinstance(json.loads(args), dict):
-            args = "{}"
-    except (ValueError, RecursionError):
-        args = "{}"
-    ident = call.get("id")
-    return {
-        "id": ident if isinstance(ident, str) and ident else None,
-        "type": "function",
-        "function": {"name": function["name"], "arguments": args},
-    }
-
-
-def _counts(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 48
-
-
-def _part(details: Any, name: str) -> int:
-    value = details.get(name) if isinstance(details, dict) else None
-    return value if _counts(value) and isinstance(value, int) else 0
-
-
 def _no_json(data: bytes) -> str:
     text = data.lstrip()
     if not text:
         return "an empty reply"
     if text[:1] == b"<":
         return "a web page came, not a reply; is this the address of the server itself, with /v1?"
+    if text.startswith((b"data:", b"event:", b":")):
+        return "a stream of events came, though none was asked for"
     if text[:1] in b"{[":
         return "the reply breaks off or is no valid JSON"
     return f"no JSON: {_start(data)}"

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
-_ARGUMENTS = ("arguments", "args", "parameters", "params", "input", "tool_input", "action_input")
+ARGUMENTS = ("arguments", "args", "parameters", "params", "input", "tool_input", "action_input")
+"""Names under which models give a call's arguments."""
+_WRAPPERS = ("function_call", "tool_call", "function", "tool_calls", "step")
 _TOOL_NAME = re.compile(r"[A-Za-z_][\w.:/-]{0,120}")
 _CODE = re.compile(
     r"```tool_(?:code|call)s?\s*\n(.{0,4000}?)(?:```|\Z)|<\|python_tag\|>(.{0,4000})", re.DOTALL
@@ -38,11 +40,12 @@ def as_call(value: Any) -> PrintedCall | None:
     """The call an object stands for, or None.
 
     Known forms: name and arguments side by side under the usual names, the same inside `function`,
-    `function_call` or the only entry of `tool_calls`; arguments may be JSON in a string.
+    `function_call`, `step` (the form `--tools prompted` asks for) or the only entry of `tool_calls`;
+    arguments may be JSON in a string.
     """
     if not isinstance(value, Mapping):
         return None
-    for wrapper in ("function_call", "tool_call", "function", "tool_calls"):
+    for wrapper in _WRAPPERS:
         inner = value.get(wrapper)
         if isinstance(inner, list) and len(inner) == 1:
             inner = inner[0]
@@ -51,7 +54,7 @@ def as_call(value: Any) -> PrintedCall | None:
     name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
     if name is None or not _TOOL_NAME.fullmatch(name):
         return None
-    found = [key for key in _ARGUMENTS if key in value]
+    found = [key for key in ARGUMENTS if key in value]
     if not found:
         return None
     args = value[found[0]]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from roundsman.loop.printed_calls import PrintedCall, as_call, calls_in_text
+from roundsman.loop.printed_calls import ARGUMENTS, PrintedCall, as_call, calls_in_text
 from roundsman.loop.scan import TAGS, values
 from roundsman.loop.tokens import unescape
 from roundsman.loop.tolerant import DEEPEST, Parsed
@@ -29,6 +29,7 @@ _WRAPPERS = frozenset(
         "content",
         "report",
         "round",
+        "step",
     ]
 )
 _SMART = str.maketrans("“”„‟‘’", '""""\'\'')
@@ -205,7 +206,7 @@ def _search(text: str, keys: Sequence[str]) -> _Found:
             if not isinstance(row, dict):
                 continue
             call = None if _has(_named(row, keys), keys) else as_call(row)
-            if call is not None and not thought:
+            if call is not None and not thought and not _cut_in_arguments(parsed):
                 found.calls.append(call)
             elif called or (call is not None and keys):
                 continue
@@ -217,6 +218,11 @@ def _search(text: str, keys: Sequence[str]) -> _Found:
             elif keys:  # an item of a list is the answer only when it looks like one
                 found.objects.append(candidate)
     return found
+
+
+def _cut_in_arguments(parsed: Parsed) -> bool:
+    """Whether a call lost some of its arguments: with the rest of them it would be another call."""
+    return parsed.lost == "values" or any(name in ARGUMENTS for name in parsed.open_at)
 
 
 def _alone(text: str, parsed: Parsed) -> bool:

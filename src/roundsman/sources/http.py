@@ -81,11 +81,13 @@ def parse_url(text: str, option: str) -> SplitResult:
 class Http:
     """One server. Only GET, and POST of questions; other hosts are never followed to.
 
-    Proxies of the environment are used, but not for loopback; certificates are checked against the
-    system's.
+    Proxies of the environment are used with `proxies`, but not for loopback; certificates are checked
+    against the system's.
     """
 
-    def __init__(self, url: str, given: Iterable[Header] = (), option: str = "") -> None:
+    def __init__(
+        self, url: str, given: Iterable[Header] = (), option: str = "", proxies: bool = True
+    ) -> None:
         parts = parse_url(url, option)
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         host = str(parts.hostname)
@@ -99,7 +101,7 @@ class Http:
                 headers=headers,
                 timeout=httpx.Timeout(SILENCE, connect=CONNECT),
                 follow_redirects=False,
-                trust_env=not _LOOPBACK.fullmatch(host),
+                trust_env=proxies and not _LOOPBACK.fullmatch(host),
                 verify=ssl.create_default_context() if safe else False,
             )
         except (ValueError, ImportError, httpx.InvalidURL):

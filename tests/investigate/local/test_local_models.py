@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,11 @@ def run(
     model: str = "m",
     question: str | None = None,
     policy: str = "default",
+    url: str = "",
     **more: Any,
 ) -> tuple[dict[str, Any], Store]:
     store = Store(folder / "s.sqlite")
-    endpoint = Endpoint.of(server.url, **{"tools": "prompted", **more})
+    endpoint = Endpoint.of(url or server.url, **{"tools": "prompted", **more})
     report, _ = investigate(
         OUTAGE,
         load_policy(policy),
@@ -235,6 +237,58 @@ def test_what_the_server_lacks_is_told_before_a_run_begins(tmp_path: Path) -> No
         assert "\n" not in str(caught.value)
     with pytest.raises(ModelServerError, match="connection refused"):
         model_named("openai/m", Endpoint.of(server.url))
+
+
+def test_models_are_listed_in_one_line_whatever_they_are_called(tmp_path: Path) -> None:
+    odd = ["two\nlines", "\x1b[31mred", "x" * 5000, "modèle:7b"]
+    with (
+        model_server(looks_then_answers, odd) as server,
+        pytest.raises(ModelServerError) as caught,
+    ):
+        model_named("openai/m", Endpoint.of(server.url))
+    assert str(caught.value).isprintable()
+    assert "two?lines" in str(caught.value)
+    assert "modèle:7b" in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("listed", [b'[{"id": "m"}]', b'{"object": "list", "data": null}'])
+def test_a_bare_list_and_an_empty_one_are_lists(listed: bytes) -> None:
+    with model_server(looks_then_answers, Raw(listed)) as server:
+        assert model_named("openai/m", Endpoint.of(server.url)).model == "m"
+
+
+def test_a_context_too_small_to_be_of_use_is_told_also_when_the_server_says_it(
+    tmp_path: Path,
+) -> None:
+    with model_server(looks_then_answers, [{"id": "m", "max_model_len": 512}]) as server:
+        report, _ = run(server, tmp_path)
+    assert "a context of 512 tokens is too small" in report["stop"]["detail"]
+    assert not server.asked
+
+
+def test_no_proxy_of_the_environment_stands_before_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with model_server(looks_then_answers) as server:
+        # a name that is not taken for loopback, and leads there
+        url = server.url.replace("127.0.0.1", "127.0.0.1.nip.test")
+        monkeypatch.setattr(socket, "getaddrinfo", to_loopback(socket.getaddrinfo))
+        report, _ = run(server, tmp_path, url=url)
+    assert report["findings"], report["stop"]
+
+
+def to_loopback(ask: Any) -> Any:
+    """Names that end in `.test` lead to this machine."""
+
+    def answered(host: Any, *args: Any, **more: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        return ask("127.0.0.1" if str(name).endswith(".test") else host, *args, **more)
+
+    return answered
 
 
 def test_a_server_without_a_list_is_taken_as_it_is(tmp_path: Path) -> None:

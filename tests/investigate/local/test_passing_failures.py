@@ -98,7 +98,7 @@ def test_after_the_last_attempt_the_run_ends_with_what_was_found(tmp_path: Path)
 
 def test_what_will_not_pass_is_asked_once(tmp_path: Path) -> None:
     late = Raw(b"{}", 429, headers={"Retry-After": "3600"})
-    for number, raw in enumerate((Raw(b"{}", 400), Raw(b"{}", 404), late)):
+    for number, raw in enumerate((Raw(b"{}", 401), Raw(b"{}", 404), late)):
         folder = tmp_path / str(number)
         folder.mkdir()
         with model_server(lambda n, body, raw=raw: raw) as server:  # type: ignore[misc]
