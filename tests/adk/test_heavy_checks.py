@@ -128,10 +128,11 @@ def test_a_megabyte_passes_the_built_in_checks(tmp_path: Path) -> None:
 def test_looks_that_never_end_are_not_piled_up(tmp_path: Path) -> None:
     rules = policy(tmp_path, checks(rule("hangs", "reply", "budget: 1ms, on_timeout: pass")))
     text = "word " * 8 * (MOST_AT_ONCE + 60)
-    before = threading.active_count()
+    before = set(threading.enumerate())  # another test's look may still be ending
     pieces, whole, _ = streamed(text, rules, 40)
     assert (pieces, whole) == (text, text)
-    assert threading.active_count() - before <= MOST_AT_ONCE + 2
+    left = [one for one in set(threading.enumerate()) - before if one.name == "check own"]
+    assert 0 < len(left) <= MOST_AT_ONCE
 
 
 # --- beside the stream ------------------------------------------------------------------------
@@ -156,12 +157,15 @@ def test_a_heavy_check_holds_up_nobody_else(tmp_path: Path) -> None:
 
 
 class Slow(Streaming):
-    """Waits after the forbidden word until a look has seen it, then goes on for long."""
+    """Waits after the forbidden word until a look has seen it, then goes on for so long that what it
+    has to say is heard."""
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
         for self.sent in range(20_000):
             if self.sent == 100:
                 await asyncio.to_thread(LOOKED.wait, WAITS)
+            if self.sent > 1_000:
+                await asyncio.sleep(0.01)
             part = types.Part(text="forbidden " if self.sent == 0 else "a word ")
             yield LlmResponse(content=types.Content(role="model", parts=[part]), partial=True)
             await asyncio.sleep(0)

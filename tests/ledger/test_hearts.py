@@ -17,6 +17,7 @@ WAITS = 300.0
 """Seconds after which a thread that should have ended has failed to."""
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_a_journal_that_nobody_holds_any_more_is_closed(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs.sqlite")
     run = LiveRun.start(store, (), policy="p", run_id="r1")
@@ -30,7 +31,7 @@ def test_a_journal_that_nobody_holds_any_more_is_closed(tmp_path: Path) -> None:
 def test_a_heart_ends_with_its_last_lease_and_another_run_gets_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "TTL", 0.04)
+    monkeypatch.setattr(lease, "BEAT", 0.01)
     store = Store(tmp_path / "runs.sqlite")
     hearts = []
     for name in ("r1", "r2"):
@@ -45,6 +46,7 @@ def test_a_heart_ends_with_its_last_lease_and_another_run_gets_another(
     store.close()
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_a_heart_beats_as_long_as_one_run_of_several_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

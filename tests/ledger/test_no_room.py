@@ -81,6 +81,7 @@ def test_a_full_disk_is_one_clear_line_and_the_record_stays_readable(room: Room)
     store.close()
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_a_journal_that_is_locked_is_one_clear_line_and_can_be_read(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs.sqlite")
     run = LiveRun.start(store, (), policy="p", run_id="r1")

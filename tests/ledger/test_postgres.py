@@ -199,6 +199,7 @@ def test_an_investigation_whose_connection_dies_says_how_to_go_on(
     assert "No cause found" not in done.stdout
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_another_machine_holds_its_run_until_its_heart_stops(store: Store) -> None:
     LiveRun.start(store, (), policy="p", run_id="r1")
     store.db.execute("update leases set host='machine-2', pid=1, start='boot:ns:1'")

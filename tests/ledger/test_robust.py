@@ -71,6 +71,7 @@ def test_threads_of_one_run_keep_its_chain_whole(store: Store) -> None:
     assert fold(store.records("r1")) == run.account
 
 
+@pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("beats", [True, False])
 def test_a_run_taken_up_elsewhere_does_nothing_more(
     store: Store, journal: Journal, beats: bool

@@ -82,6 +82,7 @@ def test_a_run_held_here_cannot_be_taken_twice(store: Store) -> None:
         LiveRun.reopen(store, (), "r1")
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_an_open_read_keeps_nobody_from_writing(store: Store, journal: Journal) -> None:
     started(store)  # its last outcome is not committed yet
     other = journal.open()

@@ -22,6 +22,8 @@ from roundsman.ledger.database import Database
 
 TTL = 60.0
 """Seconds without a heartbeat after which a lease of another host counts as dead."""
+BEAT = TTL / 4
+"""Seconds between two heartbeats."""
 
 
 def process_start(pid: int) -> str:
@@ -190,7 +192,7 @@ class _Heart(threading.Thread):
 
     def run(self) -> None:
         while True:
-            time.sleep(TTL / 4)
+            time.sleep(BEAT)
             self.beat()
             with _HEARTS_LOCK:
                 if not self.leases and not self.abandoned:

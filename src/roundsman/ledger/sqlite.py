@@ -16,6 +16,7 @@ from pathlib import Path
 
 from roundsman.errors import LedgerError
 from roundsman.ledger.database import RecordRow, Row
+from roundsman.ledger.forks import known
 
 _PATIENCE_S = 10.0
 _INSERT = "insert into records values(?,?,?,?,?,?)"
@@ -43,11 +44,14 @@ class SqliteDatabase:
     def __init__(self, path: Path, durability: str = "process") -> None:
         self.path, self.name, self._durability = path, str(path), durability
         self.lock = threading.RLock()
+        known(self.lock)
+        synchronous = "full" if durability == "power" else "normal"
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._db = _connect(path)
-            _write_ahead(self._db)
-            self._db.execute(f"pragma synchronous={'full' if durability == 'power' else 'normal'}")
+            with self.lock:
+                self._db = _connect(path)
+                _write_ahead(self._db)
+                self._db.execute(f"pragma synchronous={synchronous}")
         except (OSError, sqlite3.Error) as error:
             raise LedgerError(
                 f"the journal {path} cannot be opened: {error}; {_way_out(error)}"
