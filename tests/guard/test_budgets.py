@@ -231,6 +231,41 @@ def test_cached_tokens_can_be_left_out() -> None:
     assert one_more(account, STEP, counted) is Kind.CUT
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"run": {"tokens": 30_000, "cached_tokens": "free"}},
+        {"run": {"tokens": None, "cached_tokens": "free"},
+         "agents": {"shares": {STEP.agent: {"tokens": 30_000}}}},
+    ],
+    ids=["tree", "share"],
+)  # fmt: skip
+def test_a_prompt_the_cache_holds_does_not_end_a_run_early(bounds: dict[str, Any]) -> None:
+    """26 requests of 20,000 tokens, 19,000 of them from the cache: 26,000 fresh ones, of 30,000."""
+    account, policy, done = Account(), Policy.model_validate(bounds), 0
+    for number in range(26):
+        step = replace(STEP, id=f"s{number}", prompt_tokens=20_000, max_output_tokens=100)
+        verdict = decide(rules_for(policy), account, step).verdict
+        if verdict.kind > Kind.AMEND:
+            break
+        account, done = apply(account, verdict.event or step), number + 1
+        ends = ev.StepEnds(at=1.0, id=step.id, agent=step.agent, tokens=20_000, cached=19_000)
+        account = apply(account, ends)
+    assert (done, account.tokens - account.cached) == (26, 26_000)
+
+
+def test_what_the_cache_held_is_that_of_the_last_reply() -> None:
+    account = Account()
+    for number, (cached, error) in enumerate([(500, ""), (0, "lost"), (300, "")]):
+        step = replace(STEP, id=f"s{number}")
+        account = apply(account, step)
+        ends = ev.StepEnds(at=1.0, id=step.id, agent=step.agent, cached=cached, error=error)
+        account = apply(account, ends)
+        assert account.shares[STEP.agent].reused == (cached or 500)
+    later = ev.StepEnds(at=1.0, id="s2", agent=STEP.agent, cached=40)
+    assert apply(account, later).shares[STEP.agent].reused == 340
+
+
 def test_an_agent_without_a_share_left_is_cut_and_the_others_go_on() -> None:
     policy = Policy.model_validate({"agents": {"shares": {"beta": {"tokens": 500}}}})
     account = Account(shares={"beta": Share(tokens=495)})

@@ -105,9 +105,18 @@ def _step_ends(a: Account, e: ev.StepEnds) -> Changes:
                 tokens=share.tokens + e.tokens - e.corrects,
                 cached=share.cached + e.cached,
                 usd=share.usd + e.usd,
+                reused=_reused(a, e, share),
             ),
         ),
     }
+
+
+def _reused(a: Account, e: ev.StepEnds, share: Share) -> int:
+    """What the agent's last prompt had from a cache. A failed call says nothing of it, a later record
+    of a reply adds to what that said."""
+    if e.error:
+        return share.reused
+    return e.cached if e.id in a.reserved else share.reused + e.cached
 
 
 def _action_begins(a: Account, e: ev.ActionBegins) -> Changes:

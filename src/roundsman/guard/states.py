@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Share:
-    """What one agent charged."""
+    """What one agent charged; `reused` is what its last prompt had from the provider's cache."""
 
     steps: int = 0
     actions: int = 0
     tokens: int = 0
     cached: int = 0
     usd: float = 0.0
+    reused: int = 0
 
 
 class Reserved(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from roundsman.guard.account import Account
+from roundsman.guard.account import Account, Share
 from roundsman.guard.events import ActionBegins, Event, RoundBegins, StepBegins
 from roundsman.guard.evolve import evolve
 from roundsman.guard.streaming import StepStreams
@@ -60,6 +60,13 @@ def grant(
         return Verdict(Kind.AMEND, rule, "model", "reserved", event=changed)
     change = ({"arg": "max_output_tokens", "from": asked, "to": most},)
     return Verdict(Kind.AMEND, rule, "model", why(), "", changed, numbers, change)
+
+
+def fresh_prompt(event: StepBegins, share: Share | None, free_cached: bool) -> int:
+    """Tokens a prompt is expected to be charged. Where cached ones are free, what the agent's last
+    prompt had from the cache is expected again: a conversation only grows."""
+    reused = share.reused if share is not None and free_cached else 0
+    return max(0, event.prompt_tokens - reused)
 
 
 def dollars(event: StepBegins, output: int) -> float:
@@ -124,10 +131,10 @@ class TokenBudget:
                 return None
             return Verdict(Kind.CUT, self.name, self.layer, why(), "tokens", None, numbers)
         in_flight = account.reserved_tokens
-        left = limit - spent - event.prompt_tokens
-        room = room_for(left, in_flight, event.max_output_tokens)
+        prompt = fresh_prompt(event, account.shares.get(event.agent), self.free_cached)
+        room = room_for(limit - spent - prompt, in_flight, event.max_output_tokens)
         if room.most is None:
-            more = f"{why()}, {in_flight:,} promised, prompt about {event.prompt_tokens:,}"
+            more = f"{why()}, {in_flight:,} promised, prompt about {prompt:,}"
             kind = Kind.CUT
             return Verdict(
                 kind, self.name, self.layer, more, "tokens", None, numbers, wait=room.wait

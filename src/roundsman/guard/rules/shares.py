@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from roundsman.guard.account import Account, Share
 from roundsman.guard.events import ActionBegins, Event, StepBegins
-from roundsman.guard.rules.budgets import dollar_room, grant, room_for
+from roundsman.guard.rules.budgets import dollar_room, fresh_prompt, grant, room_for
 from roundsman.guard.verdicts import Kind, Verdict
 
 
@@ -60,7 +60,7 @@ class Shares:
             over = spent >= limit.tokens
             return self._cut(event, spent, limit.tokens, "tokens") if over else None
         promised = sum(r.tokens for r in account.reserved.values() if r.agent == event.agent)
-        left = limit.tokens - spent - event.prompt_tokens
+        left = limit.tokens - spent - fresh_prompt(event, share, self.free_cached)
         room = room_for(left, promised, event.max_output_tokens)
         if room.most is None:
             return self._cut(event, spent, limit.tokens, "tokens", room.wait)
