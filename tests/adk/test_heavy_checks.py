@@ -40,7 +40,10 @@ def _fresh() -> Iterator[None]:
     LOOKED.clear()
     TEXTS.clear()
     yield
-    GO.set()  # nothing is left that waits
+    GO.set()  # nothing is left that waits, nor that says something to the next test
+    for one in threading.enumerate():
+        if one.name == "check own":
+            one.join(WAITS)
 
 
 def hangs(text: str) -> bool:

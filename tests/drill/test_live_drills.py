@@ -82,12 +82,15 @@ def look_at(drill: subprocess.Popen[str], out: Path, home: Path) -> dict[str, di
     """Investigate a drill that is up through each of its metric stores, mend it, then let it end."""
     assert drill.stderr is not None
     incident = out / "incident"
-    urls: dict[str, str] = {}
+    urls, told = dict[str, str](), list[str]()
     for line in drill.stderr:
+        told.append(line)
         name, _, rest = line.partition(" ")
         urls[name] = rest.strip()
         if line.startswith("Ctrl-C"):
             break
+    else:
+        pytest.fail("the drill ended: " + "".join(told)[-3000:])
     # the recording's: before it the whole system started, which is an event of its own
     rows = (incident / "metrics" / "instances_up.csv").read_text().splitlines()[1:]
     times = sorted(row.partition(",")[0] for row in rows)
