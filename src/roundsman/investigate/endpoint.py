@@ -10,7 +10,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from roundsman.errors import ModelServerError, SourceError, UsageError
-from roundsman.sources.headers import parse_header
+from roundsman.sources.headers import Header, masked, parse_header
 from roundsman.sources.http import Http, HttpFailed, parse_url
 
 Tools = Literal["auto", "native", "prompted"]
@@ -81,10 +81,16 @@ class Endpoint:
 
     def header_values(self) -> dict[str, str]:
         """Headers of this host with their secrets put in; they are kept nowhere."""
+        return {one.name: one.value() for one in self._mine()}
+
+    def secrets(self) -> list[str]:
+        """What must stand nowhere, also when the server repeats it."""
+        return [secret for one in self._mine() for secret in one.secrets()]
+
+    def _mine(self) -> list[Header]:
         parts = urlsplit(self.url)
         mine = {str(parts.hostname).lower(), parts.netloc.lower()}
-        given = map(parse_header, self.headers)
-        return {one.name: one.value() for one in given if one.host in mine}
+        return [one for one in map(parse_header, self.headers) if one.host in mine]
 
 
 def chosen(
@@ -114,7 +120,8 @@ def look(endpoint: Endpoint, model: str) -> int:
         return endpoint.context  # the first call shows the rest
     row = next((row for row in rows if _is(row, model)), None)
     if row is None and rows:
-        raise ModelServerError(f"{endpoint.url} has no model {model!r}; it has: {names_of(rows)}")
+        names = masked(names_of(rows), endpoint.secrets())
+        raise ModelServerError(f"{endpoint.url} has no model {model!r}; it has: {names}")
     return endpoint.context or _context_of(row or {}) or _context_asked(endpoint)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -93,7 +94,7 @@ class Road(httpx.AsyncBaseTransport):
             )
         if reply.get("error") and not reply.get("choices"):
             raise ModelServerError(f"{self.endpoint.url}: {self.words(reply)}")
-        return json.dumps(plain(reply)).encode()
+        return json.dumps(_without(plain(reply), self.endpoint.secrets())).encode()
 
     def words(self, body: Any) -> str:
         """What a server says went wrong, in one line without secrets."""
@@ -104,6 +105,19 @@ class Road(httpx.AsyncBaseTransport):
 
     def _masked(self, text: str) -> str:
         return masked(text, self._secrets)
+
+
+def _without(value: Any, secrets: Sequence[str]) -> Any:
+    """The reply without what a server repeats of its headers, in texts, names and arguments."""
+    if not secrets:
+        return value
+    if isinstance(value, str):
+        for one in secrets:
+            value = value.replace(one, "***").replace(json.dumps(one)[1:-1], "***")
+        return value
+    if isinstance(value, dict):
+        return {name: _without(one, secrets) for name, one in value.items()}
+    return [_without(one, secrets) for one in value] if isinstance(value, list) else value
 
 
 def _no_json(data: bytes) -> str:

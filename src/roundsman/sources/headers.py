@@ -14,6 +14,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _TEMPLATE = re.compile(r"(?:[A-Za-z0-9 ._~+/=:,;@-]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+")
 _SECRET = re.compile(r"auth|token|key|cookie|secret|passw|credential", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9-]+")
+_SHORTEST_SECRET = 6  # what is shorter stands in texts by chance
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Header:
             return found
 
         return _VARIABLE.sub(put, self.template)
+
+    def secrets(self) -> list[str]:
+        """What the variables hold, without the words around them."""
+        held = (os.environ.get(name, "") for name in _VARIABLE.findall(self.template))
+        return [one for one in held if len(one) >= _SHORTEST_SECRET]
 
     def __str__(self) -> str:
         return f"{self.name}: {self.template}"

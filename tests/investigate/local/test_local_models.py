@@ -333,6 +333,32 @@ def test_a_proxys_header_comes_from_the_environment_and_is_kept_nowhere(
     assert secret not in caplog.text
 
 
+def test_a_secret_that_the_server_repeats_in_a_reply_or_a_name_is_kept_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = 'of/"no" use-4711'
+    monkeypatch.setenv("PROXY_KEY", secret)
+
+    def say(n: int, body: Body) -> Body:
+        if n == 1:
+            return step("query_logs", text=f"Bearer {secret}")
+        return answer(f"the key is {secret} and Bearer is written before it", done=True)
+
+    with model_server(say, ["m", f"k {secret}"], secret=f"Bearer {secret}") as server:
+        host = server.url.removeprefix("http://")
+        header = (f"{host}=X-Proxy: Bearer ${{PROXY_KEY}}",)
+        report, store = run(server, tmp_path, headers=header)
+        with pytest.raises(ModelServerError, match="has no model") as caught:
+            model_named("openai/other", Endpoint.of(server.url, headers=header))
+    store.close()
+    written = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    told = json.dumps(report) + str(caught.value)
+    for form in (secret, json.dumps(secret)[1:-1], "4711"):
+        assert form.encode() not in written
+        assert form not in told
+    assert b"the key is *** and Bearer is written before it" in written, "only what is secret goes"
+
+
 def test_a_resumed_run_asks_the_same_server_and_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
