@@ -64,7 +64,7 @@ EVENTS: dict[str, st.SearchStrategy[ev.Event]] = {
     ),
     "action_ends": _made(
         ev.ActionEnds, id=IDS, tool=TOOLS, status=STATUS, call=TEXT, print=TEXT, effect=EFFECT,
-        shape=TEXT, fault=TEXT,
+        shape=TEXT, fault=TEXT, ran=st.booleans(), agent=AGENTS,
         result=JSON,
     ),
     "action_settled": _made(

@@ -64,7 +64,7 @@ def test_counters_never_fall_and_memory_is_bounded(events: list[ev.Event]) -> No
     account = Account()
     for event in events:
         after = apply(account, event)
-        for counter in ("steps", "actions", "tokens", "tokens_estimated", "replans", "active"):
+        for counter in ("steps", "tokens", "tokens_estimated", "replans", "active"):
             assert getattr(after, counter) >= getattr(account, counter)
         held = after.stuck
         for one in held.talking.values():
@@ -72,6 +72,23 @@ def test_counters_never_fall_and_memory_is_bounded(events: list[ev.Event]) -> No
             sizes += [(t.said, SAID) for t in one.talks.values()]
             assert all(len(kept) <= most for kept, most in [*sizes, (one.polls, POLLS)])
         account = after
+
+
+ACTIONS = st.one_of(*(made.EVENTS[kind] for kind in ("action_begins", "action_ends")))
+
+
+@given(st.lists(ACTIONS, max_size=40))
+def test_every_action_counts_but_those_that_were_kept_from_running(events: list[ev.Event]) -> None:
+    account, counted = Account(), 0
+    for event in events:
+        if isinstance(event, ev.ActionEnds):  # once, and only what was under way
+            counted -= not event.ran and event.id in account.open_actions
+        else:
+            counted += 1
+        account = apply(account, event)
+        assert account.actions == sum(account.by_tool.values()) == counted
+        assert min(account.by_tool.values(), default=0) >= 0
+        assert min((s.actions for s in account.shares.values()), default=0) >= 0
 
 
 @given(st.lists(made.ANY_EVENT, max_size=20))

@@ -146,12 +146,12 @@ def _action_ends(a: Account, e: ev.ActionEnds) -> Changes:
 
 def _not_run(a: Account, e: ev.ActionEnds) -> Changes:
     """What its intent counted is given back: no tool has run."""
-    share = a.shares.get(e.agent, Share())
+    tool, share = a.open_actions[e.id], a.shares.get(e.agent, Share())
     return {
         "actions": a.actions - 1,
         "nested": a.nested - (e.id in a.calling),
-        "by_tool": _with(a.by_tool, e.tool, a.by_tool.get(e.tool, 0) - 1),
-        "shares": _with(a.shares, e.agent, evolve(share, actions=share.actions - 1)),
+        "by_tool": _with(a.by_tool, tool, a.by_tool[tool] - 1),
+        "shares": _with(a.shares, e.agent, evolve(share, actions=max(0, share.actions - 1))),
     }
 
 
