@@ -510,6 +510,17 @@ def test_a_write_that_failed_may_be_tried_again() -> None:
     assert tape.call("book", {"status": "ok"}, seat=4) == "allow"
 
 
+def test_a_reply_that_asks_for_one_write_several_times_has_it_once() -> None:
+    tape = Tape(ours(), book="write")
+    first = tape.ask("book", seat="2A")
+    assert first is not None
+    assert tape.ask("book", step=False, seat="2B") is not None
+    assert [tape.ask("book", step=False, seat="2A") for _ in range(3)] == [None] * 3
+    assert tape.said[-3:] == ["refuse"] * 3
+    tape.answer(first, "no seat left", status="error")
+    assert tape.call("book", seat="2A") == "allow"  # what failed may be tried again
+
+
 def test_writes_that_undo_each_other_are_a_loop() -> None:
     tape = Tape(ours(), put="write")
     for n in range(12):

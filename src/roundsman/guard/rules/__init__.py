@@ -164,5 +164,6 @@ def _repetition_rules(policy: Policy) -> list[Rule]:
         return [SimpleRepetition(rep.window, rep.limit)]
     signals = frozenset(rep.signals)
     levels = (rep.warn, rep.withhold, rep.stop)
-    stuck = Stuck(signals, *levels, rep.poll, ANSWERS, rep.another_round)
+    asked = frozenset(n for n, t in policy.tools.allow.items() if t.approve == "always")
+    stuck = Stuck(signals, *levels, rep.poll, ANSWERS, rep.another_round, asked)
     return [stuck, OnlyTalk(signals)]

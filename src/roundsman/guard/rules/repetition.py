@@ -9,6 +9,7 @@ from typing import ClassVar
 from roundsman.guard.account import Account
 from roundsman.guard.asking import wanted
 from roundsman.guard.events import ActionBegins, ActionEnds, Event, RoundEnds, StepBegins
+from roundsman.guard.evolve import evolve
 from roundsman.guard.stuck import foresee, gathered, proposed
 from roundsman.guard.stuck.conversations import of, where_of
 from roundsman.guard.stuck.fold import RULE, asked_of
@@ -55,7 +56,8 @@ class Stuck:
     its last (`another_round`: `with_findings`; `always` gives it another), and the very call whose
     result the model was just told it knows ends the round without being withheld first.
 
-    A poll is withheld when its answer has not changed for `poll` seconds.
+    A poll is withheld when its answer has not changed for `poll` seconds. Of the tools in `by_person` a
+    person is asked about each call, also about one that is under way already.
     """
 
     signals: Collection[str]
@@ -65,6 +67,7 @@ class Stuck:
     poll: float | None
     final: Collection[str] = frozenset()
     another_round: str = "with_findings"
+    by_person: Collection[str] = frozenset()
     name: ClassVar[str] = RULE
     layer: ClassVar[str] = "tool"
     watches: ClassVar[frozenset[str]] = frozenset(
@@ -82,6 +85,8 @@ class Stuck:
         if wanted(account.asks, event.tool, event.args, event.at):
             return None  # who said yes knew better than points do
         mine, call = of(account.stuck, where_of(event)), asked_of(event)
+        if event.tool in self.by_person and any(o.call == call.call for o in mine.flying.values()):
+            call = evolve(call, alters="seems")
         if event.effect == "poll":
             return self._polled(account, mine, event)
         if "repeat" in self.signals and _begins_like_the_last(account, mine, event):
