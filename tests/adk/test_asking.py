@@ -321,6 +321,47 @@ async def test_a_question_inside_of_an_agent_used_as_a_tool(tmp_path: Path) -> N
     assert lab.status == "done"
 
 
+@pytest.mark.parametrize("second", ["is it up", "is it up now"])
+@pytest.mark.parametrize("kind", ["tool", "single_turn"])
+@pytest.mark.parametrize("effect", ["read", "write"])
+async def test_an_agent_asked_again_after_a_question_does_its_work_anew(
+    tmp_path: Path, kind: str, second: str, effect: str
+) -> None:
+    """What it did for the call before the question belongs to that call, asked the same or not."""
+
+    def make(lab: Lab) -> Any:
+        inner = LlmAgent(
+            name="inner",
+            description="looks",
+            model=ScriptedModel(by_turn([call("look", what="web")], "looked")),
+            tools=[lab.tool("look")],
+        )
+        replies = by_turn(
+            [call("inner", request="is it up")],
+            [call("wipe", what="a")],
+            [call("inner", request=second)],
+            "done",
+        )
+        below: dict[str, Any] = {"tools": [lab.tool("wipe"), AgentTool(inner)]}
+        if kind == "single_turn":
+            inner.mode = "single_turn"
+            below = {"tools": [lab.tool("wipe")], "sub_agents": [inner]}
+        return LlmAgent(name="outer", model=ScriptedModel(replies), **below)
+
+    tools = {
+        "wipe": {"effect": "write", "approve": "always"},
+        "look": {"effect": effect},
+        "inner": {"effect": "read"},
+    }
+    lab = Lab(tmp_path, policy().with_tools(tools), make)
+    await lab.run()
+    assert lab.ran == ["look web"]
+    lab.says("approve")
+    await lab.run(lab.run_id)
+    assert lab.ran == ["look web", "wipe a", "look web"]
+    assert lab.status == "done"
+
+
 async def test_nothing_after_a_waiting_loop_runs_in_its_graph(tmp_path: Path) -> None:
     reported: list[Any] = []
 

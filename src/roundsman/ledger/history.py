@@ -39,11 +39,13 @@ budget; to charge that would end every run that is resumed."""
 
 @dataclass(slots=True)
 class Past:
-    """A step or action as it was: its intent, what was said of it, and its outcome if any."""
+    """A step or action as it was: its intent, what was said of it, and its outcome if any. `within` is
+    the action it was part of."""
 
     id: str
     key: tuple[str, str]
     loop: str = ""
+    within: str = ""
     begins: StepBegins | ActionBegins | None = None
     ends: StepEnds | ActionEnds | None = None
     ruled: list[Ruled] = field(default_factory=list)
@@ -93,7 +95,9 @@ class Past:
 
 
 class Replay:
-    """The calls of an interrupted round, each given back once, by who asked and what.
+    """The calls of an interrupted round, each given back once, by who asked and what. With an action
+    goes all that was done within it: it will not be asked for again, and a later call of the same agent
+    has not been made yet.
 
     Args:
         changed: a person has accepted that the setup is not what it was: an agent's recorded steps are
@@ -106,9 +110,14 @@ class Replay:
         """What was on record of the call that was asked for last, when its end is not known."""
         self._steps: dict[tuple[str, str], deque[Past]] = {}
         self._actions: dict[tuple[str, str], deque[Past]] = {}
+        self._below: dict[str, list[Past]] = {}
         for past in sorted(pasts, key=lambda p: not p.known):  # the known of equal calls first
-            shelf = self._steps if past.id.startswith("s") else self._actions
-            shelf.setdefault(past.key, deque()).append(past)
+            self._shelf(past).setdefault(past.key, deque()).append(past)
+            if past.within:
+                self._below.setdefault(past.within, []).append(past)
+
+    def _shelf(self, past: Past) -> dict[tuple[str, str], deque[Past]]:
+        return self._steps if past.id.startswith("s") else self._actions
 
     def step(self, agent: str, request: str) -> Past | None:
         """The recorded step of this agent with this request; None: not known, ask anew.
@@ -138,7 +147,10 @@ class Replay:
             self.missed = None if past.known else past
             if not waiting:
                 del shelf[agent, what]
-            return past if past.known else None
+            if not past.known:
+                return None
+            self._clear(past.id)
+            return past
         left = [p for key, ps in shelf.items() if key[0] == agent for p in ps if p.known]
         if left:
             ids = ", ".join(p.id for p in left[:3])
@@ -147,6 +159,13 @@ class Replay:
                 f"instruction or its tools changed since; start a new run"
             )
         return None
+
+    def _clear(self, action: str) -> None:
+        for past in self._below.pop(action, ()):
+            shelf = self._shelf(past)
+            if waiting := [one for one in shelf.pop(past.key, ()) if one is not past]:
+                shelf[past.key] = deque(waiting)
+            self._clear(past.id)
 
 
 class History:
@@ -227,9 +246,9 @@ def charges(records: Sequence[Record]) -> dict[str, tuple[int, float]]:
 
 def _enter(pasts: dict[str, Past], event: Event) -> None:
     if isinstance(event, StepBegins):
-        _past(pasts, event.id, (event.agent, event.request), event.loop).begins = event
+        _past(pasts, event.id, (event.agent, event.request), event).begins = event
     elif isinstance(event, ActionBegins):
-        _past(pasts, event.id, (event.agent, event.call), event.loop).begins = event
+        _past(pasts, event.id, (event.agent, event.call), event).begins = event
     elif isinstance(event, StepEnds | ActionEnds):
         if event.id in pasts and pasts[event.id].ends is None:
             pasts[event.id].ends = event
@@ -240,8 +259,13 @@ def _enter(pasts: dict[str, Past], event: Event) -> None:
         pasts[event.subject_id].ruled.append(event)
     elif isinstance(event, Ruled) and event.subject_id and event.agent:
         key = (event.agent, event.call)
-        _past(pasts, event.subject_id, key, event.loop).ruled.append(event)
+        _past(pasts, event.subject_id, key, event).ruled.append(event)
 
 
-def _past(pasts: dict[str, Past], name: str, key: tuple[str, str], loop: str) -> Past:
-    return pasts.setdefault(name, Past(name, key, loop))
+def _past(
+    pasts: dict[str, Past],
+    name: str,
+    key: tuple[str, str],
+    event: StepBegins | ActionBegins | Ruled,
+) -> Past:
+    return pasts.setdefault(name, Past(name, key, event.loop, event.within))
