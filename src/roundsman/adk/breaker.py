@@ -1,7 +1,9 @@
-"""Ends what hangs: at the end of the wall clock the call in flight is broken off.
+"""Ends what hangs, and what goes on after its run was stopped.
 
-The rule looks before each call, and a call that hangs has no next. So the outermost runner's call has
-a timer beside it; what it breaks off is told of by no hook, and closed as any cancelled run is.
+The rule of the wall clock looks before each call, and a call that hangs has no next. So the outermost
+runner's call has a timer beside it; what it breaks off is told of by no hook, and closed as any
+cancelled run is. A stopped run is refused all it asks for; code of the app's own that asks for ever
+hears of that and goes on: it is broken off as well.
 """
 
 from __future__ import annotations
@@ -18,6 +20,10 @@ from roundsman.guard.rules.budgets import WallClock
 from roundsman.ledger import LiveRun
 
 
+MOST_AFTER = 1000
+"""Events of the app after its run was stopped: what was under way, and what it has to say of its end."""
+
+
 class Breaker:
     """The timer of one call of a runner; it cancels the task that waits for the next event."""
 
@@ -30,6 +36,8 @@ class Breaker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waits = False
         self._cancelling = 0
+        self._cancelled = False
+        self._after = 0
 
     def watch(self, run: LiveRun) -> None:
         """From now on the runner works for this run."""
@@ -85,7 +93,18 @@ class Breaker:
         self.fired = "the time is used; what was still running was broken off"
         with suppress(RoundsmanError):  # a journal that cannot be used keeps nothing going
             run.stop(WallClock.name, self.fired, WallClock.name, WallClock.layer)
+        self._cancelled = True
         task.cancel()
+
+    def ends(self) -> bool:
+        """Whether the app has gone on for too many events after its run was stopped; called with each."""
+        if self._run is None or self._run.account.stopped is None:
+            return False
+        self._after += 1
+        if self._after <= MOST_AFTER:
+            return False
+        self.fired = "the app went on after its run was stopped, and was broken off"
+        return True
 
     def _left(self) -> float | None:
         """Seconds of the wall clock that are left; None when nothing is to be broken off."""
@@ -103,7 +122,7 @@ class Breaker:
         """
         if not self.fired:
             return None
-        task = asyncio.current_task()
+        task = asyncio.current_task() if self._cancelled else None
         if task is not None and task.uncancel() > self._cancelling:
             raise asyncio.CancelledError  # the caller wants it to end as well
         return Event(author="roundsman", error_code=STOP_CODE, error_message=self.fired)

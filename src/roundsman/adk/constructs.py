@@ -73,7 +73,7 @@ CONSTRUCTS: Mapping[str, Construct] = {
     "nested_agent_tools": _guarded("agents as tools, two deep", "one account for all levels"),
     "sequential_agent": _guarded("SequentialAgent", "one account for all its agents"),
     "parallel_agent": _guarded("ParallelAgent", "one account for all branches"),
-    "loop_agent": _guarded("LoopAgent", "one account for all iterations"),
+    "loop_agent": _guarded("LoopAgent", "one account for all iterations; it ends with its run"),
     "workflow_sequence": _guarded("agents in sequence in a workflow", "one account"),
     "workflow_fan_out": _guarded("agents side by side in a workflow", "one account"),
     "workflow_loop": _guarded("a loop in a workflow", "one account for all turns of the loop"),

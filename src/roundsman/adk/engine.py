@@ -92,6 +92,8 @@ def _run_async(original: Any) -> Any:
                         break
                     finally:
                         breaker.rest()
+                if breaker.ends():
+                    break
                 yield event
             if (last := breaker.last_word() or _farewell(scope)) is not None:
                 yield last

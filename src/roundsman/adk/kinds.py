@@ -49,6 +49,11 @@ def is_remote(agent: Any) -> bool:
     return any(k.__name__ == "RemoteA2aAgent" for k in type(agent).__mro__)
 
 
+def is_looped(agent: Any) -> bool:
+    """Whether a LoopAgent runs this agent again and again, until one of its events escalates."""
+    return node_kind(getattr(agent, "parent_agent", None)) == "loop_agent"
+
+
 def node_kind(node: Any) -> str:
     """The construct a node is by its class; empty for what needs no word."""
     names = [k.__name__ for k in type(node).__mro__ if of_engine(k)]

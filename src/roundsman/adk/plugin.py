@@ -16,7 +16,7 @@ from roundsman.adk.coverage import Coverage
 from roundsman.adk.current import GUARDS, current_action_id, current_chain, place_of
 from roundsman.adk.doors import SideDoors, not_run
 from roundsman.adk.engine_asks import decided, note_confirmation
-from roundsman.adk.kinds import is_called, is_delegated, is_engine_tool, is_remote
+from roundsman.adk.kinds import is_called, is_delegated, is_engine_tool, is_looped, is_remote
 from roundsman.adk.live import entering, heard, is_live
 from roundsman.adk.live_talk import talk_of
 from roundsman.adk.model import guard_model
@@ -91,6 +91,9 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         if watch := self._watches.get(callback_context.invocation_id):
             watch.also()
         self._remembers(run, agent)
+        if (ending := run.account.stopped) is not None and is_looped(agent):
+            callback_context.actions.escalate = True  # a LoopAgent knows no other end
+            return not_run(ending.detail)
         verdict = self._entering(run, agent, callback_context)
         if verdict.kind > Kind.AMEND:
             if is_delegated(agent):  # who gave the task would wait for its answer for ever
