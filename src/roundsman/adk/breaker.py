@@ -19,7 +19,6 @@ from roundsman.errors import RoundsmanError
 from roundsman.guard.rules.budgets import WallClock
 from roundsman.ledger import LiveRun
 
-
 MOST_AFTER = 1000
 """Events of the app after its run was stopped: what was under way, and what it has to say of its end."""
 
