@@ -6,11 +6,12 @@ import os
 import re
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from roundsman import __version__
+from roundsman.cli.streams import output_lost, prepare_streams, to_nowhere
 from roundsman.errors import RoundsmanError
 
 _COMMANDS: dict[str, tuple[str, str]] = {
@@ -88,15 +89,6 @@ def cli() -> None:
     """
 
 
-def _to_nowhere(*streams: Any) -> None:
-    with open(os.devnull, "wb") as nowhere:
-        for stream in streams:
-            try:
-                stream.flush()
-            except (OSError, ValueError):
-                os.dup2(nowhere.fileno(), stream.fileno())
-
-
 def _meant_as_value(error: click.ClickException) -> click.ClickException:
     """The error; of `-1` and its like, which no option of ours begins with, with how it is given."""
     if not isinstance(error, click.NoSuchOption) or not re.match(r"-\d", error.option_name):
@@ -111,31 +103,35 @@ def _meant_as_value(error: click.ClickException) -> click.ClickException:
 def main(args: list[str] | None = None) -> None:
     """Entry point: exit codes as documented, one line for every error of the user's."""
     try:
+        prepare_streams()
         code = cli.main(args=args, prog_name="roundsman", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
         _meant_as_value(error).show()
         sys.exit(2)
     except RoundsmanError as error:
-        for line in getattr(error, "errors", (error,)):  # a policy names all its errors
-            click.echo(f"error: {line}", err=True)
-        sys.exit(error.exit_code)
+        _end_with(error)
     except KeyboardInterrupt:
         sys.exit(130)
     except (_ReaderLeft, BrokenPipeError):
-        # what is left in the buffer goes nowhere, or the interpreter would complain of it on its
-        # way out
-        _to_nowhere(sys.stdout, sys.stderr)
+        to_nowhere(sys.stdout, sys.stderr)
         sys.exit(0)
     except Exception as error:
+        lost = output_lost() if isinstance(error, OSError) else None
+        if lost is not None:
+            to_nowhere(sys.stdout)
+            _end_with(lost)
         if os.environ.get("ROUNDSMAN_DEBUG"):
             raise
         text = f"bug: {type(error).__name__}: {error}; ROUNDSMAN_DEBUG=1 shows where"
         click.echo(text, err=True)
         sys.exit(1)
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _to_nowhere(sys.stdout, sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_with(error: RoundsmanError) -> NoReturn:
+    for line in getattr(error, "errors", (error,)):  # a policy names all its errors
+        click.echo(f"error: {line}", err=True)
+    sys.exit(error.exit_code)

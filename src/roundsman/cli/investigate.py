@@ -14,6 +14,7 @@ from roundsman.cli.params import Folder
 from roundsman.cli.source_options import source_options
 
 if TYPE_CHECKING:
+    from roundsman.errors import RoundsmanError
     from roundsman.investigate.endpoint import Endpoint
     from roundsman.investigate.request import Request
     from roundsman.policy import Policy
@@ -151,7 +152,7 @@ def watched(
 ) -> int:
     """Run `work` with progress on standard error; its report to standard output and `out`."""
     from roundsman.cli.undisturbed import undisturbed
-    from roundsman.report import PipedConsole, Progress, to_json, to_terminal, write_all
+    from roundsman.report import PipedConsole, Progress, to_json, to_terminal
 
     if out is not None:
         _check_writable(out)
@@ -161,20 +162,43 @@ def watched(
             report, broken_off = work(_watcher(progress, policy))
     finally:
         progress.close()
-    written = write_all(report, out) if out is not None else []  # before a pipe may break
-    if as_json:
-        click.echo(to_json(report))
-    else:
-        to_terminal(report, PipedConsole())
+    written, unwritten = _written(report, out)  # before a pipe may break
+    try:
+        if as_json:
+            click.echo(to_json(report))
+        else:
+            to_terminal(report, PipedConsole())
+    except BrokenPipeError:
+        raise
+    except OSError:
+        click.echo(f"the report is kept: {_again(report)}", err=True)
+        raise
     for file in written:
         click.echo(f"wrote {file}", err=True)
-    if broken_off:
-        return 130
     if report["stop"]["reason"] == "asked":
         _tell_what_is_asked(report)
-    elif not as_json and not (report.get("cause") or {}).get("abstained", True):
+    if unwritten is not None:
+        raise unwritten
+    if broken_off:
+        return 130
+    if not as_json and not (report.get("cause") or {}).get("abstained", True):
         click.echo(f"what could be done: roundsman remedy propose {report['run_id']}", err=True)
     return exit_code(report)
+
+
+def _written(report: dict[str, Any], out: Path | None) -> tuple[list[Path], RoundsmanError | None]:
+    """The files of the report, or why there are none: that costs nobody what was found."""
+    from roundsman.errors import UsageError
+    from roundsman.report import write_all
+
+    try:
+        return write_all(report, out) if out is not None else [], None
+    except UsageError as error:
+        return [], UsageError(f"{error}; to see the report again: {_again(report)}")
+
+
+def _again(report: dict[str, Any]) -> str:
+    return f"roundsman runs show {report['run_id']}"
 
 
 def _tell_what_is_asked(report: dict[str, Any]) -> None:
