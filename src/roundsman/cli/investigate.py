@@ -84,7 +84,7 @@ def investigate(
 
     Exit status: 0 a cause or an honest "no cause found", 2 bad input, 3 stopped before anything
     could be said, 5 waiting for a person (see: roundsman pending), 130 Ctrl-C (the report says
-    how far it got).
+    how far it got), 143 SIGTERM, 129 SIGHUP (the same).
     """
     from roundsman.errors import UsageError
     from roundsman.investigate.run import investigate as run_investigation
@@ -152,6 +152,7 @@ def watched(
 ) -> int:
     """Run `work` with progress on standard error; its report to standard output and `out`."""
     from roundsman.cli.undisturbed import undisturbed
+    from roundsman.investigate.interruption import INTERRUPTION
     from roundsman.report import PipedConsole, Progress, to_json, to_terminal
 
     if out is not None:
@@ -180,7 +181,7 @@ def watched(
     if unwritten is not None:
         raise unwritten
     if broken_off:
-        return 130
+        return INTERRUPTION.exit_status
     if not as_json and not (report.get("cause") or {}).get("abstained", True):
         click.echo(f"what could be done: roundsman remedy propose {report['run_id']}", err=True)
     return exit_code(report)

@@ -186,6 +186,7 @@ def followed(work: Callable[[Any], dict[str, Any]], as_json: bool) -> int:
     from roundsman.cli.remedy_view import report_lines
     from roundsman.cli.runs import _print_json
     from roundsman.cli.undisturbed import undisturbed
+    from roundsman.investigate.interruption import INTERRUPTION
     from roundsman.report import PipedConsole, Progress
 
     progress = Progress(PipedConsole(stderr=True))
@@ -199,7 +200,9 @@ def followed(work: Callable[[Any], dict[str, Any]], as_json: bool) -> int:
     else:
         for line in report_lines(report):
             click.echo(line)
-    return 130 if report.get("broken_off") else _EXITS.get(report["outcome"], 3)
+    return (
+        INTERRUPTION.exit_status if report.get("broken_off") else _EXITS.get(report["outcome"], 3)
+    )
 
 
 def _as_given(

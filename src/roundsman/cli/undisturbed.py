@@ -9,19 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from roundsman.investigate.interruption import INTERRUPTION
+
 _ENGINE = "google_adk"
 _SIGNALS = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Inside, the engine's log is off and a request to end is a Ctrl-C.
+    """Inside, the engine's log is off and a request to end works as a Ctrl-C does.
 
     The engine logs every failure with its trace, hundreds of lines that push the verdict off the
     screen; the report names the failure. ROUNDSMAN_DEBUG shows them. A request to end (docker stop,
-    systemd, a closed terminal) gives the partial report that Ctrl-C gives; one that was set to be
-    ignored (nohup) stays ignored.
+    systemd, a closed terminal) gives the partial report that Ctrl-C gives, and is named in it; one
+    that was set to be ignored (nohup) stays ignored.
     """
+    INTERRUPTION.by(signal.SIGINT)
     logger = logging.getLogger(_ENGINE)
     level = logger.level
     if not os.environ.get("ROUNDSMAN_DEBUG"):
@@ -40,4 +43,5 @@ def undisturbed() -> Iterator[None]:
 
 
 def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
+    INTERRUPTION.by(number)
     signal.raise_signal(signal.SIGINT)

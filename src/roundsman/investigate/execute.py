@@ -20,6 +20,7 @@ from roundsman.guard import Kind, Verdict
 from roundsman.guard.decide import ask_instead
 from roundsman.guard.events import StepBegins
 from roundsman.guard.rules.budgets import WallClock
+from roundsman.investigate.interruption import INTERRUPTION
 from roundsman.ledger import LiveRun
 from roundsman.ledger.waits import KILL_SWITCH
 
@@ -68,7 +69,7 @@ async def execute(
             _failed(run, error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         if complete is None:
-            run.end("aborted", detail=BY_CTRL_C)
+            run.end("aborted", detail=INTERRUPTION.said())
         raise
     except Paused:
         pass
@@ -88,9 +89,6 @@ async def execute(
         run.end(stopped.reason, stopped.rule, stopped.layer, stopped.detail)
     return output
 
-
-BY_CTRL_C = "stopped by Ctrl-C"
-"""What such a run is on record as. It is over: `interrupted` is one that can be taken up again."""
 
 LOOK_AGAIN_S, GRACE_S = 0.5, 5.0
 """How often a run looks whether it was asked to end while a call is in flight, and how long that

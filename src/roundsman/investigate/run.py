@@ -23,8 +23,9 @@ from roundsman.investigate.assemble import base_report
 from roundsman.investigate.claims import with_queries, with_words
 from roundsman.investigate.collect import collect
 from roundsman.investigate.endpoint import Endpoint
-from roundsman.investigate.execute import BY_CTRL_C, execute
+from roundsman.investigate.execute import execute
 from roundsman.investigate.incident import Incident, open_incident
+from roundsman.investigate.interruption import INTERRUPTION
 from roundsman.investigate.lost import only_what_was_seen, said_of
 from roundsman.investigate.models import model_named
 from roundsman.investigate.picture import charts, timeline
@@ -176,7 +177,7 @@ def investigate(
         endpoint: the server of one's own that has the model `openai/NAME`.
 
     Returns:
-        The report, and whether it was broken off by Ctrl-C.
+        The report, and whether Ctrl-C or another signal broke it off.
 
     Raises:
         SourceError, MissingDependency, ModelServerError, PolicyError, LedgerError: before a run
@@ -191,7 +192,7 @@ def investigate(
 
 
 def carry_out(case: Case, run: LiveRun, watch: Watcher | None) -> tuple[dict[str, Any], bool]:
-    """Run the case to its end; the report, and whether Ctrl-C broke it off."""
+    """Run the case to its end; the report, and whether a signal broke it off."""
     if watch is not None:
         run.listeners.append(lambda event: watch(event, run))
     broken_off = False
@@ -199,7 +200,7 @@ def carry_out(case: Case, run: LiveRun, watch: Watcher | None) -> tuple[dict[str
         asyncio.run(_carry_out(case, run))
     except KeyboardInterrupt:
         broken_off = True
-        run.end("aborted", detail=BY_CTRL_C)
+        run.end("aborted", detail=INTERRUPTION.said())
     finally:
         run.end("failed", detail="it was left before it could end")  # no effect on an ended run
     return finish_report(run, case.policy, case.model, case.incident), broken_off

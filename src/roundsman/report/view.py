@@ -35,7 +35,7 @@ _STOPS = {
     "actions": "most tool calls reached",
     "repetition": "kept repeating itself",
     "asked": "waiting for a person",
-    "aborted": "stopped by a person",
+    "aborted": "stopped from outside",
     "failed": "failed",
 }
 
