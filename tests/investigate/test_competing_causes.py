@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from roundsman.analysis import growing_since, ran_out
+from roundsman.investigate.advice import next_action
 from roundsman.investigate.analyst import plan
-from roundsman.investigate.causes import judge
+from roundsman.investigate.causes import against, judge
 from roundsman.investigate.collect import collect
 from roundsman.investigate.facts import Facts
 from roundsman.investigate.verdict import settle
@@ -193,3 +194,30 @@ def test_growth_is_dated_to_where_it_begins() -> None:
     assert growing_since(Series("a", "total", times, 10.0 * np.arange(120))) is None
     step = np.concatenate([np.full(60, 1.0), np.full(60, 9.0)])
     assert growing_since(Series("a", "step", times, step)) is None
+
+
+def test_what_fits_the_chosen_change_too_is_no_reason_against_another() -> None:
+    said = line("timeout calling ledger", "payments", "2026-01-01T10:05:00Z")
+    found = facts(
+        [metric("errors", 0.1, 9, "payments")],
+        [said],
+        [
+            change("v2", "2026-01-01T10:04:40Z", "payments"),
+            change("v7", "2026-01-01T10:04:45Z", "ledger"),
+        ],
+    )
+    judged = judge(found)
+    assert judged.best is not None
+    assert "v2" in judged.best.statement
+    (rival,) = (one for one in judged.candidates if one is not judged.best)
+    why = against(rival, judged, judged.best)
+    assert "changed setting" not in why
+    assert why.partition(": ")[2] in judged.best.speaks_for
+    assert why.partition(": ")[2] not in rival.speaks_for
+
+
+def test_a_cause_of_low_confidence_is_checked_before_anybody_acts() -> None:
+    one = judge(facts(ERRORS, [line("boom")], [change("v2")])).best
+    assert one is not None
+    assert next_action(one, "api", "low").startswith("check deploy v2 of api first")
+    assert next_action(one, "api", "high").startswith("confirm that deploy v2 of api is live, then")

@@ -146,4 +146,7 @@ def test_a_weaker_cause_says_what_speaks_for_it_and_how_little() -> None:
     assert not found["abstained"]
     (other,) = found["alternatives"]
     assert other["why_not"].startswith("less speaks for it (3.79: on the service in which")
-    assert other["why_not"].endswith(") than for the cause (4.5)")
+    assert other["why_not"].endswith(
+        ") than for the cause (4.5: timeout lowered, which can bring about what was seen (error): "
+        "errors_timeout from 500 to 50)"
+    )

@@ -22,17 +22,25 @@ _ACT = {
 }
 
 
-def next_action(one: Candidate | None, service: str) -> str:
-    """What whoever is on call does next."""
+def next_action(one: Candidate | None, service: str, confidence: str = "") -> str:
+    """What whoever is on call does next; of low confidence, what they look at first."""
     if one is None:
         return f"read the first errors of {service or 'the service'} in full before acting"
     if one.condition:
-        return _ACT.get(one.condition.kind, f"look at {service} before acting")
+        act = _ACT.get(one.condition.kind, f"look at {service} before acting")
+        return (
+            f"check it first, since confidence is low; then {act}" if confidence == "low" else act
+        )
     assert one.suspect is not None
     row = one.suspect.change.row
     keys = ", ".join(one.suspect.keys[:2])
     what = f"{row.get('kind')} {row.get('name')}" + (f" of {service}" if service else "")
     check = f"confirm that {keys} is in effect" if keys else f"confirm that {what} is live"
+    if confidence == "low":
+        return (
+            f"check {what} first, since confidence is low: {check} and fits the first errors; only "
+            "then have it rolled back by whoever owns it and watch the errors stop"
+        )
     return f"{check}, then have {what} rolled back by whoever owns it and watch the errors stop"
 
 

@@ -138,20 +138,34 @@ def _weigh(facts: Facts) -> Judgement:
 
 def against(one: Candidate, judgement: Judgement, chosen: Candidate | None) -> str:
     """Why a candidate is not the cause, in one sentence."""
-    if one.speaks_against:
-        return "; ".join(one.speaks_against[:2])
+    shared = chosen.speaks_against if chosen else ()
+    apart = [why for why in one.speaks_against if why not in shared]
+    if apart:
+        return "; ".join(apart[:2])
     if chosen is not None:
-        behind = LESS
-        if one.suspect and not one.suspect.explains and not one.suspect.change.diff:
-            behind = "names no changed setting"
-        elif one.suspect and not one.suspect.explains:
-            behind = "has less to do with what moved"
-        return behind
+        return _behind(one, chosen)
     if judgement.harm.over:
         return judgement.harm.over
     if one.score < ENOUGH:
         return "too little speaks for it"
     return "another change is nearly as likely, and too little speaks for either"
+
+
+def _behind(one: Candidate, chosen: Candidate) -> str:
+    """What the chosen cause has and this one lacks: a reason that acquits both is none."""
+    mine, other = one.suspect, chosen.suspect
+    if mine and other and not mine.explains:
+        if other.change.diff and not mine.change.diff:
+            return "names no changed setting"
+        if other.explains:
+            return "has less to do with what moved"
+    more = ahead_by(one, chosen)
+    return f"{LESS} than for the cause: {more}" if more else LESS
+
+
+def ahead_by(one: Candidate, chosen: Candidate) -> str:
+    """The weightiest ground of the chosen cause that this one has not; empty when there is none."""
+    return next((why for why in chosen.speaks_for if why not in one.speaks_for), "")
 
 
 def came_after(at: float, judgement: Judgement, onset: float | None) -> bool:

@@ -14,7 +14,15 @@ from typing import Any
 from roundsman.analysis.clocks import Skew
 from roundsman.analysis.symptoms import eased
 from roundsman.investigate.advice import WATCH, next_action, without_cause
-from roundsman.investigate.causes import LESS, Candidate, Judgement, against, came_after, judge
+from roundsman.investigate.causes import (
+    LESS,
+    Candidate,
+    Judgement,
+    against,
+    ahead_by,
+    came_after,
+    judge,
+)
 from roundsman.investigate.clocks import NOT_CORRECTED
 from roundsman.investigate.collect import collect
 from roundsman.investigate.facts import CLOCK, LOOK_BACK, Facts
@@ -230,7 +238,7 @@ def _accept(
         "first_failing": _first_failing(facts, judged, service),
         "affected": _affected(facts, service),
         "mechanism": say_moved(first_error or symptoms[0]),
-        "next_action": next_action(one, service),
+        "next_action": next_action(one, service, confidence),
     }
 
 
@@ -252,9 +260,11 @@ def _rest(facts: Facts, chosen: Candidate | None, judged: Judgement) -> list[dic
         if one is chosen:
             continue
         why = against(one, judged, chosen)
-        if chosen is not None and why == LESS:
+        if chosen is not None and why.startswith(LESS):
             grounds = f": {one.speaks_for[0]}" if one.speaks_for else ""
-            why = f"{LESS} ({one.score:g}{grounds}) than for the cause ({chosen.score:g})"
+            more = ahead_by(one, chosen)
+            ahead = f"{chosen.score:g}: {more}" if more else f"{chosen.score:g}"
+            why = f"{LESS} ({one.score:g}{grounds}) than for the cause ({ahead})"
         out.append(
             {
                 "statement": one.statement,
