@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.investigate.test_incident_outage import EXAMPLES, answer
 
+from roundsman.errors import SourceError
 from roundsman.investigate import metric_tool
 from roundsman.investigate.incident import load_incident
 from roundsman.investigate.tools import make_tools
@@ -82,3 +83,15 @@ def test_of_too_many_series_the_one_that_moved_is_found_and_the_rest_counted(
     assert any(one["count"] == whole["counts"]["series"] - 20 for one in unseen)
     furthest = {one["metric"] for one in whole["series"] if one.get("far", 0) > 5}
     assert furthest & {one["metric"] for one in result["series"]}
+
+
+def test_what_could_not_be_read_is_told_before_what_follows_from_it(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "api.log").write_bytes(b"no time in here\n")
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics" / "a.csv").write_text("this,is,no\nmetric,at,all\n")
+    with pytest.raises(SourceError) as told:
+        load_incident(tmp_path)
+    cause, _, rest = str(told.value).partition("; so no time can be read in it; ")
+    assert "a.csv" in cause
+    assert rest.startswith("mend that, or give a window in incident.yaml")

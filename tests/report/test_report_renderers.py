@@ -365,6 +365,38 @@ def test_a_guard_that_did_nothing_is_said() -> None:
     assert "nothing refused, changed or cut" in to_markdown(report)
 
 
+def test_a_guard_that_ended_the_run_did_something() -> None:
+    report = full_report()
+    for key in ("refused", "amended", "cuts", "blocks"):
+        report[key] = []
+    report["stop"] = {"reason": "wall_clock", "rule": "wall_clock", "layer": "loop", "detail": ""}
+    assert build(report).guard[0] == "stopped the run: time limit reached"
+    report["stop"]["detail"] = "600 s used"
+    assert build(report).guard[0] == "stopped the run: 600 s used"
+    assert "nothing refused" not in to_html(report)
+
+
+def test_a_dollar_limit_that_let_nothing_run_was_not_reached() -> None:
+    report = full_report()
+    report["stop"] = {"reason": "usd", "detail": "the price of 'm' is unknown"}
+    report["usage"] |= {"usd": 0.0}
+    assert build(report).stop.startswith("the dollar limit let no call run (usd)")
+    report["usage"] |= {"usd": 0.4}
+    assert build(report).stop.startswith("money budget reached (usd)")
+
+
+def test_what_had_no_value_before_an_amendment_had_none() -> None:
+    report = full_report()
+    report["amended"] = [{"tool": "", "arg": "max_output_tokens", "from": None, "to": 7285}]
+    assert "amended max_output_tokens: none → 7285" in build(report).guard
+
+
+def test_a_run_that_came_to_its_end_names_no_rule_on_the_screen() -> None:
+    report = full_report()
+    report["stop"] = {"reason": "done", "rule": "accept_done", "layer": "loop", "detail": "said so"}
+    assert build(report).stop == "answered (done): said so"
+
+
 def test_what_was_not_seen_is_counted_in_its_own_unit() -> None:
     report = full_report()
     report["unseen"] = [

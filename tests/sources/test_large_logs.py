@@ -229,3 +229,16 @@ def test_a_question_without_any_time_reads_nothing_and_says_so(tmp_path: Path) -
     unseen: list[Unseen] = []
     assert list(LogFile(path, seconds=0).lines(ALWAYS, "needle", unseen.append)) == []
     assert unseen[0].count == path.stat().st_size
+
+
+def test_what_there_was_no_time_to_parse_is_not_called_over_the_budget() -> None:
+    unseen: list[Unseen] = []
+    asked = reading.Asked(ALWAYS)
+    slow = reading.Reading("api.log", "api", asked, unseen.append, 1 << 30, 10.0)
+    times = iter([0.0])
+    slow._pace = scan.Pace(10.0, lambda: next(times, 7.0))  # more than half of it, less than all
+    text = "".join(log(1000, 3000)).encode()
+    assert len(list(slow.of(iter([(text, 1.0)])))) == 3
+    (note,) = unseen
+    assert note.why.startswith("over the 5 s a question may parse for")
+    assert note.count > 100_000

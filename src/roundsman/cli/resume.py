@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from roundsman.cli.params import Folder
+
 if TYPE_CHECKING:
     from roundsman.ledger import Store
 
 
 @click.command()
 @click.argument("run", metavar="RUN")
-@click.option("--policy", "policy_name", help="Go on under this FILE or preset instead.")
+@click.option(
+    "--policy",
+    "policy_name",
+    metavar="FILE|PRESET",
+    help="Go on under this policy instead.",
+)
 @click.option("--accept-change", is_flag=True, help="Go on although policy or agent changed.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for report.json, .md, .html.")
+@click.option("--out", metavar="DIR", type=Folder(), help="Folder for report.json, .md, .html.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def resume(
     run: str, policy_name: str | None, accept_change: bool, out: Path | None, as_json: bool

@@ -173,10 +173,13 @@ def _found_window(source: Source, alert: Alert | None) -> Window:
             return Window(start, end)
         return Window(alert.at - _BEFORE_ALERT, end)
     if extent is None:
-        unread = "".join(f"; {one.what}: {one.why}" for one in source.unseen[:3])
+        unread = "; ".join(f"{one.what}: {one.why}" for one in source.unseen[:3])
         path = getattr(source, "path", None)
         way_out = "give a window in incident.yaml" if path else "give --window START/END"
-        raise SourceError(f"{path or 'sources'}: no time can be read in it; {way_out}{unread}")
+        if unread:  # the cause first: what is mended needs no window
+            way_out = f"mend that, or {way_out}"
+        why = f"{unread}; so no time can be read in it" if unread else "no time can be read in it"
+        raise SourceError(f"{path or 'sources'}: {why}; {way_out}")
     # a lone moment still needs a width
     return Window(max(extent.start, extent.end - _LONGEST_FOUND) - 1, extent.end + 1)
 

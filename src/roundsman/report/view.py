@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from roundsman.report.evidence import Evidence, Finding, pick_top, read_evidence, read_findings
+from roundsman.report.stops import by_the_guard, how_it_ended
 from roundsman.report.text import (
     as_dict,
     as_dicts,
@@ -23,21 +24,6 @@ from roundsman.report.text import (
 )
 
 NO_CAUSE = "No cause found"
-_STOPS = {
-    "done": "answered",
-    "partial": "ended with a partial answer",
-    "no_progress": "no new findings",
-    "max_rounds": "most rounds reached",
-    "tokens": "token budget reached",
-    "usd": "money budget reached",
-    "wall_clock": "time limit reached",
-    "steps": "most model calls reached",
-    "actions": "most tool calls reached",
-    "repetition": "kept repeating itself",
-    "asked": "waiting for a person",
-    "aborted": "stopped from outside",
-    "failed": "failed",
-}
 
 
 @dataclass(frozen=True)
@@ -158,7 +144,7 @@ def build(report: Mapping[str, Any]) -> View:
         policy=" ".join(
             filter(None, (clean(policy.get("name"), 120), clean(policy.get("digest"), 200)[:12]))
         ),
-        stop=_stop(report),
+        stop=how_it_ended(report),
         cost=_cost(report),
         times=" to ".join(filter(None, (started, finished))),
     )
@@ -217,7 +203,10 @@ def _question(item: Mapping[str, Any]) -> str:
 
 
 def _guard(report: Mapping[str, Any]) -> Iterator[str]:
-    if report.get("usage") and not any(
+    ended = by_the_guard(report)
+    if ended:
+        yield f"stopped the run: {ended}"
+    elif report.get("usage") and not any(
         report.get(k) for k in ("refused", "amended", "cuts", "blocks", "asked")
     ):
         yield "nothing refused, changed or cut"
@@ -226,7 +215,7 @@ def _guard(report: Mapping[str, Any]) -> Iterator[str]:
         yield "refused " + joined(what, clean(item.get("reason")), item.get("count"))
     for item in as_dicts(report.get("amended")):
         where = f"{clean(item.get('tool'), 120)} {clean(item.get('arg'), 120)}".strip()
-        yield f"amended {where}: {clean(item.get('from'), 80)} → {clean(item.get('to'), 80)}"
+        yield f"amended {where}: {clean(item.get('from'), 80) or 'none'} → {clean(item.get('to'), 80)}"
     for item in as_dicts(report.get("cuts")):
         where = clean(item.get("round"), 20)
         why = clean(item.get("reason") or item.get("statement"))
@@ -265,16 +254,6 @@ def _timeline(report: Mapping[str, Any]) -> list[Moment]:
             )
         )
     return sorted(moments, key=lambda one: (not one.iso, one.iso))
-
-
-def _stop(report: Mapping[str, Any]) -> str:
-    stop = as_dict(report.get("stop"))
-    bare = report.get("stop")
-    reason = clean(bare if isinstance(bare, str) else stop.get("reason"), 60)
-    words = f"{_STOPS[reason]} ({reason})" if reason in _STOPS else reason or "unfinished"
-    where = ", ".join(f"{key} {clean(stop[key], 80)}" for key in ("rule", "layer") if stop.get(key))
-    detail = clean(stop.get("detail"))
-    return words + (f", {where}" if where else "") + (f": {detail}" if detail else "")
 
 
 def _cost(report: Mapping[str, Any]) -> str:

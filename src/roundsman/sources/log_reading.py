@@ -53,7 +53,7 @@ class Reading:
         self._year = datetime.fromtimestamp(asked.window.start, UTC).year
         self._previous: float | None = None
         self._above: float | None = None  # the last time of the chunk before
-        self._undated = self._unparsed = self._missed = self._skipped = 0
+        self._undated = self._unparsed = self._late = self._missed = self._skipped = 0
         self._pace = Pace(seconds)
         self._parse, self._hits = Quota(budget), Quota(budget // 2)
         #: whether a time was found anywhere; without one no line can be used
@@ -101,7 +101,10 @@ class Reading:
                 yield found
         if cut < len(data):
             rest = data[cut:]
-            self._unparsed += len(rest)
+            if late:
+                self._late += len(rest)
+            else:
+                self._unparsed += len(rest)
             yield from self._parsed(rest, bad_bounds(rest.lower()), self._hits, progress)
             self._previous = None
 
@@ -153,12 +156,16 @@ class Reading:
         if self._skipped:
             why = f"over the {self._pace.seconds:.0f} s a question has: left out evenly"
             say(Unseen(name, why, self._skipped, "bytes not looked at"))
-        if self._unparsed:
-            why = (
-                "over the parse budget: evenly spaced pieces were parsed, the rest only searched "
-                "for lines that look like errors"
-            )
-            say(Unseen(name, why, self._unparsed, "bytes only searched"))
+        for over, count in (
+            (f"the {self._pace.seconds * _PARSING:g} s a question may parse for", self._late),
+            ("the parse budget", self._unparsed),
+        ):
+            if count:
+                why = (
+                    f"over {over}: evenly spaced pieces were parsed, the rest only searched "
+                    "for lines that look like errors"
+                )
+                say(Unseen(name, why, count, "bytes only searched"))
         if self._missed:
             what = f"that hold {self._text!r}" if self._text else "that look like errors"
             say(Unseen(name, f"over the parse budget: lines {what}, not parsed", self._missed))
