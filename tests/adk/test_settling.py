@@ -19,6 +19,7 @@ from google.genai import types
 from roundsman.adk import guarded
 from roundsman.ledger import Store
 from roundsman.policy import load_policy
+from roundsman.testing import run_guarded
 
 
 def look(where: str) -> dict[str, str]:
@@ -63,3 +64,20 @@ def test_a_reply_that_nothing_can_keep_is_charged(tmp_path: Path) -> None:
     assert run.status != "running"
     assert run.usage["tokens"] == 1000 * run.usage["steps"] > 0
     assert run.usage["tokens_estimated"] == 0
+
+
+class Mute(BaseLlm):
+    """Answers without a part."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        yield LlmResponse(content=types.Content())
+
+
+async def test_a_reply_of_nothing_is_no_failure() -> None:
+    result = await run_guarded(
+        LlmAgent(name="a", model=Mute(model="m")), "go", load_policy("default")
+    )
+    ends = [one.body for one in result.records if one.kind == "step_ends"]
+    assert [one.get("error", "") for one in ends] == [""]

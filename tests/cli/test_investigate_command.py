@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.cli.investigate import exit_code
+from roundsman.cli.investigate import exit_code, watched
+from roundsman.policy import load_policy
 
 ROOT = Path(__file__).parents[2]
 OUTAGE = ROOT / "examples" / "incidents" / "pool-exhaustion"
@@ -175,3 +176,20 @@ def test_no_cause_is_an_answer_only_when_somebody_looked(
     report = {"stop": {"reason": reason}, "findings": [], "evidence": evidence}
     assert exit_code(report) == code
     assert exit_code({**report, "findings": [{"statement": "it is so"}]}) == 0
+
+
+@pytest.mark.parametrize(("reason", "proposes"), [("done", True), ("asked", False)])
+def test_a_run_that_waits_for_a_person_is_not_said_to_be_ready_for_a_remedy(
+    reason: str, proposes: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("roundsman.report.to_terminal", lambda report, console: None)
+    report = {
+        "run_id": "r1",
+        "stop": {"reason": reason},
+        "cause": {"abstained": False},
+        "asked": [],
+        "findings": [{"statement": "it is so"}],
+        "evidence": [],
+    }
+    watched(load_policy("default"), None, False, lambda watch: (report, False))
+    assert ("remedy propose r1" in capsys.readouterr().err) is proposes

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.ledger import LiveRun, open_store
+
 OUTAGE = Path(__file__).parents[2] / "examples" / "incidents" / "pool-exhaustion"
 #: the command line on a disk that fills up while a report is written
 FULL = """
@@ -86,6 +88,18 @@ def test_a_closed_standard_output_is_told_before_any_work(tmp_path: Path, args: 
     (line,) = told.splitlines()
     assert code == 2
     assert line.startswith("error: standard output is closed")
+
+
+@pytest.mark.parametrize("stdout", [">&-", ">&- 2>&-"])
+def test_runs_are_stopped_also_when_nobody_can_be_told(tmp_path: Path, stdout: str) -> None:
+    store = open_store(tmp_path / "home")
+    run = LiveRun.start(store, (), policy="p")
+    code, _, told = shell(tmp_path, f"stop --all --wait 0 {stdout}")
+    assert (code, told) == (3, "")  # it has not ended yet
+    run.heed()
+    assert run.account.stopped is not None
+    run.end("aborted")
+    store.close()
 
 
 @full_device

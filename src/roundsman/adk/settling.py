@@ -105,7 +105,8 @@ class Settler:
         reply, calls, text = None, None, ""
         if response is not None and response.content is not None and not response.partial:
             reply = _kept(response.content)
-            error = error or ("" if reply else "the reply is nested too deep to be kept")
+            if reply is None:
+                error = error or "the reply is nested too deep to be kept"
             parts = response.content.parts or []
             calls = sum(p.text is None for p in parts)  # code and data are no talk either
             text = " ".join(p.text for p in parts if p.text and not p.thought)

@@ -103,7 +103,8 @@ def _meant_as_value(error: click.ClickException) -> click.ClickException:
 def main(args: list[str] | None = None) -> None:
     """Entry point: exit codes as documented, one line for every error of the user's."""
     try:
-        prepare_streams()
+        given = sys.argv[1:] if args is None else args
+        prepare_streams(unheard=given[:1] == ["stop"])
         code = cli.main(args=args, prog_name="roundsman", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Abort:

@@ -176,13 +176,14 @@ def watched(
         raise
     for file in written:
         click.echo(f"wrote {file}", err=True)
-    if report["stop"]["reason"] == "asked":
+    asked = report["stop"]["reason"] == "asked"
+    if asked:
         _tell_what_is_asked(report)
     if unwritten is not None:
         raise unwritten
     if broken_off:
         return INTERRUPTION.exit_status
-    if not as_json and not (report.get("cause") or {}).get("abstained", True):
+    if not (as_json or asked) and not (report.get("cause") or {}).get("abstained", True):
         click.echo(f"what could be done: roundsman remedy propose {report['run_id']}", err=True)
     return exit_code(report)
 

@@ -37,10 +37,13 @@ class _Remembering(io.FileIO):
             raise
 
 
-def prepare_streams() -> None:
+def prepare_streams(*, unheard: bool = False) -> None:
     """From here on what standard error cannot take is lost and ends no command (it carries progress and
     hints, the answer is on standard output), and `output_lost` knows what became of standard output.
     Streams that were replaced are left alone.
+
+    Args:
+        unheard: the command is given for what it does, so it is done also when what it says is lost.
 
     Raises:
         UsageError: standard output is closed. Better to learn it before the work than after.
@@ -48,6 +51,9 @@ def prepare_streams() -> None:
     stdout, stderr = cast(Any, sys.stdout), cast(Any, sys.stderr)
     if stderr is not None and stderr is sys.__stderr__:
         sys.stderr = _over(_Forgiving, stderr, lines=True)
+    if stdout is None and unheard:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the whole process
+        return
     if stdout is None:
         raise UsageError(f"standard output is closed; {_WAY_OUT}")
     terminal = stdout.isatty()

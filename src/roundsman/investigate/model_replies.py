@@ -26,7 +26,7 @@ def plain(reply: Mapping[str, Any]) -> dict[str, Any]:
     """The reply as the client library may read it."""
     rows = reply.get("choices")
     rows = rows if isinstance(rows, list) else []
-    choices = [
+    choices: list[dict[str, Any]] = [
         {
             "index": place,
             "finish_reason": _word(row.get("finish_reason")),
@@ -42,7 +42,7 @@ def plain(reply: Mapping[str, Any]) -> dict[str, Any]:
         "model": "",
         "choices": choices,
     }
-    said = len(json.dumps(choices[0]["message"])) if choices else 0
+    said = sum(_length(row["message"]) for row in choices[:1])
     used = _used(reply.get("usage"), said)
     return kept | {"usage": used} if used else kept
 
@@ -56,6 +56,13 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
         "content": _text(message.get("content")) or None,
         "tool_calls": made or None,
     }
+
+
+def _length(message: Mapping[str, Any]) -> int:
+    """Characters that the model wrote; the form around them is the server's."""
+    made = [call["function"] for call in message["tool_calls"] or []]
+    called = sum(len(one["name"]) + len(one["arguments"]) for one in made)
+    return len(message["content"] or "") + called
 
 
 def _text(content: Any) -> str:

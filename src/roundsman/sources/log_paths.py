@@ -64,7 +64,8 @@ class LogPath(BaseSource):
         known = [p for p, found in logs if found is not None and found.st_size]
         if not known and self.unseen:
             one = self.unseen[0]
-            raise SourceError(f"--logs {path}: {f'{one.what}: ' * (one.what != '.')}{one.why}")
+            where = "" if one.what == "." else f"{one.what}: "
+            raise SourceError(f"--logs {path}: {where}{one.why}")
         if not known:
             ending = ", ".join(LOG_ENDINGS)
             raise SourceError(
