@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from contextlib import suppress
@@ -54,7 +55,7 @@ def test_an_interrupted_run_is_taken_to_its_end(interrupted: tuple[Store, str, P
     assert again["cause"] == report["cause"]
 
 
-@pytest.mark.parametrize("change", ["edited", "new file", "policy", "agent"])
+@pytest.mark.parametrize("change", ["edited", "services", "new file", "policy", "agent"])
 def test_a_change_is_refused_or_accepted_and_on_record(
     interrupted: tuple[Store, str, Path], change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,6 +64,10 @@ def test_a_change_is_refused_or_accepted_and_on_record(
     if change == "edited":
         text = (folder / "deploys.json").read_text(encoding="utf-8")
         (folder / "deploys.json").write_text(text.replace("LEAK", "LEEK"), encoding="utf-8")
+    elif change == "services":  # what the agent is told changes with them, and it does not
+        deploys = json.loads((folder / "deploys.json").read_text(encoding="utf-8"))
+        deploys.append(deploys[0] | {"service": "quite-new-api"})
+        (folder / "deploys.json").write_text(json.dumps(deploys), encoding="utf-8")
     elif change == "new file":
         (folder / "logs" / "more.log").write_text("2026-11-30 03:00:30 ERROR more\n")
     elif change == "agent":
@@ -76,7 +81,7 @@ def test_a_change_is_refused_or_accepted_and_on_record(
     assert report["stop"]["reason"] in ("done", "no_progress")
     assert report["cause"]["service"] == "storefront-api"
     (resumed,) = [r for r in store.records(run_id) if r.kind == "run_resumes"]
-    assert what in resumed.body["accepted"]
+    assert set(resumed.body["accepted"]) == {what}
 
 
 def test_a_run_somebody_else_resumes_names_them(interrupted: tuple[Store, str, Path]) -> None:

@@ -115,11 +115,11 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
-        raise SourceError(f"{path.name}{line}: not YAML; see examples/incidents") from None
+        raise SourceError(f"{path}{line}: not YAML; see examples/incidents") from None
     except ValueError as error:  # a time that YAML reads as one, and no calendar has
-        raise SourceError(f"{path.name}: {error}; times are as 2026-01-31T10:00:00Z") from None
+        raise SourceError(f"{path}: {error}; times are as 2026-01-31T10:00:00Z") from None
     except OSError as error:  # it says what is asked, so nothing can be asked without it
-        raise SourceError(f"{path.name}: {why_not(error)}") from None
+        raise SourceError(f"{path}: {why_not(error)}") from None
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -210,8 +210,8 @@ def open_incident(request: Request) -> Incident:
         if unread and file is None:
             raise SourceError(unread[0])
         spec = _read_yaml(file) if file else {}
+        name = str(file or root / name)
         _refuse_slips(spec, name)
-        name = file.name if file else name
         sources = sources.with_more(read_sources(spec.get("sources"), name, root))
     folder = _open_folder(root, bool(sources.beside)) if root is not None else None
     alert = request.alert or (folder_alert(folder) if folder else None)
@@ -237,11 +237,11 @@ def open_incident(request: Request) -> Incident:
     note_alert(source, alert.at if alert else None)
     services = spec.get("services")
     if services is not None and not isinstance(services, list):
-        raise SourceError(f"incident.yaml: services must be a list, got {services!r}")
+        raise SourceError(f"{name}: services must be a list, got {services!r}")
     note_services(source, [str(one) for one in services or ()], window)
     return Incident(
         path=root if folder is not None else None,
-        question=_question(request, spec, alert),
+        question=_question(request, spec, name, alert),
         window=window,
         services=[str(one) for one in services or request.services or source.services()],
         alert=alert,
@@ -270,10 +270,10 @@ def _open_folder(root: Path, others: bool) -> IncidentFolder | None:
         raise
 
 
-def _question(request: Request, spec: dict[str, Any], alert: Alert | None) -> str:
+def _question(request: Request, spec: dict[str, Any], name: str, alert: Alert | None) -> str:
     given = spec.get("question")
     if given is not None and not isinstance(given, str):
-        raise SourceError(f"incident.yaml: question must be a text, got {given!r}"[:200])
+        raise SourceError(f"{name}: question must be a text, got {repr(given)[:80]}")
     asked = request.question or given
     if not asked and alert:
         who = f" on {alert.service}" if alert.service else ""

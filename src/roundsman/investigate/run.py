@@ -129,8 +129,9 @@ def prepare(
         "model": model,
         **({"endpoint": endpoint.to_setup()} if endpoint else {}),
         "policy": policy_source,
-        "telemetry": _folder_print(request.folder) if request.folder else "",
-        "agent": digest(f"{INSTRUCTION}\n{canonical(DECLARED)}\n{incident.describe()}"),
+        # what the agent is told of the incident follows from the telemetry and what was asked
+        "telemetry": digest(f"{_folder_print(request.folder)}\n{incident.describe()}"),
+        "agent": digest(f"{INSTRUCTION}\n{canonical(DECLARED)}"),
     }
     return Case(incident, policy, model, chosen, app, setup)
 
@@ -140,9 +141,11 @@ def _as_opened(request: Request, incident: Incident) -> Request:
     return replace(request, window=incident.window, alert=incident.alert, services=services)
 
 
-def _folder_print(path: Path) -> str:
+def _folder_print(path: Path | None) -> str:
     """Which files the folder holds, of what size and from when: a resumed run must not mix two
     truths. Contents are not read, since they may be large."""
+    if path is None:
+        return ""
     found = []
     for file in below(path, lambda *_: None):
         stat = regular(file, lambda *_: None)
