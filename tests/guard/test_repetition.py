@@ -620,6 +620,18 @@ def test_a_label_or_a_finding_announces_nothing(text: str) -> None:
     assert not announces(text)
 
 
+def test_a_text_that_is_written_better_each_time_announces_nothing() -> None:
+    """A clause about what happened, behind a comma or a colon, is no word about what comes next."""
+    tape = Tape(ours("narration"))
+    drafts = [
+        "Checkout slowed at 10:02 after v1.5 halved its pool, making requests wait.",
+        "Checkout slowed at 10:02 after v1.5 halved its pool to 10, making requests wait for 3 s.",
+        "Checkout slowed at 10:02 after v1.5 halved its pool to 10: running out, requests waited.",
+        "Checkout slowed at 10:02 after v1.5 halved its pool to 10, making all requests wait for 3 s.",
+    ]
+    assert [tape.reply(one) for one in drafts] == ["allow"] * 4
+
+
 def test_an_announcement_that_is_acted_upon_is_none() -> None:
     tape = Tape(ours())
     for n in range(9):

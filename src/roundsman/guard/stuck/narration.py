@@ -17,7 +17,7 @@ _ANNOUNCES = re.compile(
     r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|shall)|(?:i['’]m|i am|we['’]re|we are) (?:now |just )?"
     r"(?:\w+ing|about to)|i (?:need|plan|intend|want|have) to|i['’]d like to"
     r"|i (?:should|must|can now)|let me|let['’]s|let us|allow me to|now i|next,? (?:i|we))\b"
-    r"|(?:^|[.!?,:]\s+|\bnow )(?:(?:time|about|going) to|writing|creating|starting|beginning"
+    r"|(?:^|[.!?]\s+|\bnow )(?:(?:time|about|going) to|writing|creating|starting|beginning"
     r"|proceeding|continuing|moving|preparing|generating|saving|putting|getting|working|calling"
     r"|running|checking|updating|building|making|adding|compiling|drafting|finali[sz]ing)\b",
     re.IGNORECASE,
