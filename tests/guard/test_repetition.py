@@ -614,7 +614,16 @@ def test_it_is_announced_in_many_words(turns: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["ready to ship", "The writing is on the wall.", "invoice", "The job is about to expire."],
+    [
+        "ready to ship",
+        "The writing is on the wall.",
+        "invoice",
+        "The job is about to expire.",
+        "We are seeing timeouts since ten.",
+        "I'm finding nothing that moved.",
+        "I have to conclude that the pool is too small.",
+        "I should note that the pool was halved.",
+    ],
 )
 def test_a_label_or_a_finding_announces_nothing(text: str) -> None:
     assert not announces(text)

@@ -13,13 +13,19 @@ MOST_TALK = 3
 """Announcements of the same thing in a row, none of them acted upon, after which it is only talk."""
 MOST_BLANKS = 3
 """Empty replies in a row after which nobody is there."""
+_DOING = (
+    r"(?:writing|creating|starting|beginning|proceeding|continuing|moving|preparing|generating|saving"
+    r"|putting|getting|working|calling|running|checking|updating|building|making|adding|compiling"
+    r"|drafting|finali[sz]ing|going to|about to)"
+)
+_SAYING = r"(?:note|say|add that|conclude|admit|mention|stress|warn|point out|point to)"
+"""What is said by saying so: an answer, no announcement."""
 _ANNOUNCES = re.compile(
-    r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|shall)|(?:i['’]m|i am|we['’]re|we are) (?:now |just )?"
-    r"(?:\w+ing|about to)|i (?:need|plan|intend|want|have) to|i['’]d like to"
-    r"|i (?:should|must|can now)|let me|let['’]s|let us|allow me to|now i|next,? (?:i|we))\b"
-    r"|(?:^|[.!?]\s+|\bnow )(?:(?:time|about|going) to|writing|creating|starting|beginning"
-    r"|proceeding|continuing|moving|preparing|generating|saving|putting|getting|working|calling"
-    r"|running|checking|updating|building|making|adding|compiling|drafting|finali[sz]ing)\b",
+    r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|shall)|i['’]d like to|let me|let['’]s|let us|allow me to"
+    rf"|(?:i (?:should|must|can)(?: now)?|i (?:need|plan|intend|want|have) to)(?! {_SAYING}\b)"
+    r"|now i|next,? (?:i|we))\b"
+    rf"|\b(?:i['’]m|i am|we['’]re|we are) (?:now |just )?{_DOING}\b"
+    rf"|(?:^|[.!?]\s+|\bnow )(?:time to|{_DOING})\b",
     re.IGNORECASE,
 )
 
