@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
+from google.adk.agents import LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.apps import App
 from google.adk.models.llm_request import LlmRequest
 from google.adk.runners import InMemoryRunner
+from google.adk.tools._node_tool import NodeTool
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.exit_loop_tool import exit_loop
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, Workflow
 from google.genai import types
@@ -420,3 +422,93 @@ async def test_a_question_in_a_tool_that_a_tool_runs_ends_both_without_an_outcom
     await lab.run(lab.run_id)
     assert lab.status == "done"
     assert lab.ran == ["think", "think", "thought"]
+
+
+async def test_a_transfer_that_is_given_back_hands_over_again(tmp_path: Path) -> None:
+    """Its result alone moves nothing: the agent that handed over went on by itself."""
+
+    def make(lab: Lab) -> Any:
+        def go(to: str) -> Any:
+            return call("transfer_to_agent", agent_name=to)
+
+        second = LlmAgent(
+            name="second",
+            description="wipes",
+            model=ScriptedModel(by_turn([call("wipe", what="b")], go("first"))),
+            tools=[lab.tool("wipe")],
+        )
+        replies = by_turn(go("second"), call("paint", what="c"), "done")
+        return LlmAgent(
+            name="first",
+            model=ScriptedModel(replies),
+            tools=[lab.tool("paint")],
+            sub_agents=[second],
+        )
+
+    lab = Lab(tmp_path, policy(), make)
+    await lab.run()
+    assert lab.ran == []
+    lab.says("approve")
+    await lab.run(lab.run_id)
+    assert lab.ran == ["wipe b", "paint c"]
+    assert lab.status == "done"
+    begun = [r.body["agent"] for r in lab.store.records(lab.run_id) if r.kind == "step_begins"]
+    assert begun == ["first", "second", "second", "first", "first"]
+
+
+async def test_exit_loop_that_is_given_back_ends_its_loop_again(tmp_path: Path) -> None:
+    def make(lab: Lab) -> Any:
+        turner = LlmAgent(
+            name="turner",
+            model=ScriptedModel(by_turn([call("paint", what="a")], call("exit_loop"), "again")),
+            tools=[lab.tool("paint"), exit_loop],
+        )
+        wiper = LlmAgent(
+            name="wiper",
+            model=ScriptedModel(by_turn([call("wipe", what="b")], "done")),
+            tools=[lab.tool("wipe")],
+        )
+        loop = LoopAgent(name="loop", sub_agents=[turner], max_iterations=3)
+        return SequentialAgent(name="all", sub_agents=[loop, wiper])
+
+    lab = Lab(tmp_path, policy(), make)
+    await lab.run()
+    lab.says("approve")
+    await lab.run(lab.run_id)
+    assert lab.ran == ["paint a", "wipe b"]
+    assert lab.status == "done"
+    begun = [r.body["agent"] for r in lab.store.records(lab.run_id) if r.kind == "step_begins"]
+    assert begun == ["turner", "turner", "wiper", "wiper"]
+
+
+async def test_finished_rounds_of_a_loop_in_a_tool_stay_finished(tmp_path: Path) -> None:
+    """The loop is known by its path, and that has the id of the call in it."""
+
+    def make(lab: Lab) -> Any:
+        def search(request: LlmRequest, number: int) -> Any:
+            said = sum(1 for c in request.contents if c.role == "model")
+            if "Round: 1" in str(request.contents[0]):
+                return [call("paint", what="one"), '{"findings": ["it is red"], "done": false}'][
+                    said
+                ]
+            return [call("wipe", what="two"), '{"findings": [], "done": true}'][said]
+
+        tools = [lab.tool("paint"), lab.tool("wipe")]
+        seeker = LlmAgent(
+            name="seeker", model=ScriptedModel(search), tools=tools, mode="single_turn"
+        )
+        rounds = loop_until_done(seeker, lab.policy, name="rounds")
+        graph = Workflow(name="search", edges=[(START, rounds)], input_schema=str)
+        replies = by_turn(call("search", request="what is wrong"), "done")
+        return LlmAgent(
+            name="outer", model=ScriptedModel(replies), tools=[NodeTool(graph, name="search")]
+        )
+
+    tools = {"search": {"effect": "read"}}
+    lab = Lab(tmp_path, policy().with_tools(tools), make)
+    await lab.run()
+    assert lab.ran == ["paint one"]
+    lab.says("approve")
+    await lab.run(lab.run_id)
+    assert lab.ran == ["paint one", "wipe two"]
+    assert (lab.status, lab.account.rounds) == ("done", 2)

@@ -12,6 +12,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
+from roundsman.adk.call_ids import with_call_ids
 from roundsman.adk.current import (
     GUARDS,
     current_action_id,
@@ -93,6 +94,7 @@ async def judged(
                     tail, response = talk.tail(), await talk.whole(response)
                     if tail is not None and not talk.was_blocked:
                         yield tail
+                response = with_call_ids(response)
                 settler.saw(response)
                 if response.partial and _too_long(run, settler):
                     cut = settler.so_far()

@@ -28,7 +28,7 @@ from roundsman.adk.scheduler import RULE, Scheduler
 from roundsman.adk.screening import Screen
 from roundsman.adk.slips import Names
 from roundsman.adk.tickets import Ticket
-from roundsman.adk.tool_calls import OPEN, Open, bind_tool, key_of, may_ask
+from roundsman.adk.tool_calls import OPEN, Open, bind_tool, key_of, may_ask, steer_again
 from roundsman.guard import ALLOW, Judgement, Kind, Placed, Verdict, decide
 from roundsman.guard.events import ActionBegins, AgentEnters
 from roundsman.guard.rules import ANSWERS
@@ -163,6 +163,8 @@ class GuardPlugin(RunBinding, SideDoors, BasePlugin):
         prints = self._proposals.prints(tool.name, tool_args)
         past = run.recorded_action(agent, prints["call"], tool.name)
         if past is not None:
+            if past.refusal is None:
+                await steer_again(tool, tool_args, tool_context)
             return self._as_it_was(run, tool.name, past)
         answers = is_engine_tool(tool) and tool.name in ANSWERS
         if run.cannot_wait or not answers:  # else it was judged as the model's reply

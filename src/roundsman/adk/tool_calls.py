@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from google.adk.tools.base_tool import BaseTool
 
 from roundsman.adk.current import GUARDS, bound, current_run
-from roundsman.adk.kinds import of_engine
+from roundsman.adk.kinds import is_engine_tool, of_engine
 from roundsman.adk.outcomes import refusal, settle
 from roundsman.adk.past_objects import held_inside, hook_class, inside
 from roundsman.adk.scheduler import NotRun
@@ -152,6 +152,18 @@ async def _judged(tool: Any, call: Callable[..., Any], named: dict[str, Any]) ->
             OPEN.pop(key_of(context), None)
             settle(run, opened.action, None, "unknown")
             raise
+
+
+STEERING = frozenset({"transfer_to_agent", "exit_loop", "set_model_response"})
+"""Tools of the engine that do nothing but tell it where to go on."""
+
+
+async def steer_again(tool: Any, args: dict[str, Any], context: Any) -> None:
+    """Where a call of a tool that steers the engine is given back from the record: let it do so again.
+    Its result alone moves nothing, and the agent that handed over would go on by itself."""
+    if is_engine_tool(tool) and tool.name in STEERING:
+        with inside(tool):
+            await tool.run_async(args=args, tool_context=context)
 
 
 def guard_of(context: Any) -> Any:
