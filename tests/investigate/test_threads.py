@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -101,3 +103,31 @@ def test_the_tool_keeps_its_name_and_its_callers_context() -> None:
     (wrapped,) = threaded([tool])
     assert (wrapped.__name__, wrapped.__doc__) == ("tool", "What it does.")
     assert asyncio.run(wrapped()) == current_action_id()
+
+
+LEAVES = """
+import asyncio, atexit, threading
+from roundsman.investigate.threads import threaded
+
+reading, leaving = threading.Event(), threading.Event()
+atexit.register(leaving.set)  # registered last, so it is called first
+
+def slow():
+    reading.set()
+    leaving.wait()
+    for _ in range(3_000_000):
+        pass
+    print("ended", flush=True)
+
+async def go():
+    asyncio.ensure_future(threaded([slow])[0]())
+    await asyncio.to_thread(reading.wait)
+    raise SystemExit(3)
+
+asyncio.run(go())
+"""
+
+
+def test_a_process_that_ends_lets_its_tools_come_to_their_end() -> None:
+    left = subprocess.run([sys.executable, "-c", LEAVES], capture_output=True, text=True)
+    assert (left.returncode, left.stdout) == (3, "ended\n"), left.stderr

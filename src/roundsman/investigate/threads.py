@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import functools
 import threading
+import time
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
@@ -14,13 +16,18 @@ from roundsman.sources.patience import until
 
 Tool = Callable[..., Any]
 
+PARTING_S = 5.0
+"""Seconds the process waits for its tools at its end."""
+_WORKING: dict[threading.Thread, threading.Event] = {}
+
 
 def threaded(tools: list[Tool]) -> list[Tool]:
     """The tools as coroutines, one at a time over one source.
 
     A call that is cancelled (a round's time limit, Ctrl-C) returns at once. Its thread is told to end
     and keeps the turn until it does: two never read one source together. A thread that cannot end, on
-    a file system that hangs, keeps neither the loop nor the process: it is a daemon.
+    a file system that hangs, keeps neither the loop nor the process, but for `PARTING_S`: it is a
+    daemon.
     """
     turn = asyncio.Lock()
 
@@ -70,7 +77,25 @@ def _start(call: Callable[[], Any], called_off: threading.Event) -> asyncio.Futu
             tell(future.set_exception, error)
         else:
             tell(future.set_result, value)
+        finally:
+            _WORKING.pop(threading.current_thread(), None)
 
-    context = copy_context()
-    threading.Thread(target=context.run, args=(work,), name="roundsman-tool", daemon=True).start()
+    thread = threading.Thread(
+        target=copy_context().run, args=(work,), name="roundsman-tool", daemon=True
+    )
+    _WORKING[thread] = called_off
+    thread.start()
     return future
+
+
+@atexit.register
+def _part() -> None:
+    """Let what still reads come to its end: the interpreter stops daemons where they are, and one that
+    is stopped inside of a database written in C++ takes the whole process down with an abort."""
+    left = list(_WORKING.items())
+    for _, called_off in left:
+        called_off.set()
+    until_then = time.monotonic() + PARTING_S
+    for thread, _ in left:
+        if thread.ident is not None:
+            thread.join(max(0.0, until_then - time.monotonic()))
